@@ -4,8 +4,22 @@ Each error knows whether repeating the request can help (`retriable`), whether a
 although no answer came (`unknown_outcome`, rule A14), and how long the server asked us to wait.
 """
 
+import contextlib
+import math
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any, Self
+
+import msgspec
+
+MAX_FOREIGN_TEXT = 256
+"""Characters quoted of an answer that is no metav1.Status (a proxy's page): enough to recognise it."""
+
+_UNKNOWN_OUTCOME = frozenset(
+    {HTTPStatus.INTERNAL_SERVER_ERROR, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
+)
 
 
 class KubeError(Exception):
@@ -35,6 +49,13 @@ class TransportError(KubeError):
         self.unknown_outcome = sent
 
 
+class CredentialsError(TransportError):
+    """No credentials can be had right now (token file unreadable, exec plugin failed): nothing was sent."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, sent=False)
+
+
 class StatusError(KubeError):
     """The server answered with a metav1.Status, or another non-2xx."""
 
@@ -43,9 +64,19 @@ class StatusError(KubeError):
         self.reason = str(status.get("reason") or "")
         self.message = str(status.get("message") or f"HTTP {code}")
         self.details: Mapping[str, Any] = status.get("details") or {}
-        details_retry = self.details.get("retryAfterSeconds")
-        self.retry_after = retry_after if retry_after is not None else (float(details_retry) if details_retry else None)
-        super().__init__(f"{code} {self.reason}: {self.message}")
+        asked = self.details.get("retryAfterSeconds")
+        self.retry_after = float(asked) if retry_after is None and asked else retry_after
+        super().__init__(f"{code} {self.reason}".rstrip() + f": {self.message}")
+
+    @classmethod
+    def of(cls, code: int, headers: Mapping[str, str], body: bytes) -> Self:
+        """The error for a non-2xx answer, whatever its body is; `headers` have lower-case names."""
+        status: Any = None
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+            status = msgspec.json.decode(body)
+        if not isinstance(status, dict) or status.get("kind") != "Status":
+            status = {"message": _foreign_text(code, headers, body)}
+        return cls(code, status, retry_after=parse_retry_after(headers.get("retry-after", "")))
 
     @property
     def causes(self) -> list[Mapping[str, Any]]:
@@ -55,21 +86,47 @@ class StatusError(KubeError):
     @property
     def retriable(self) -> bool:  # type: ignore[override]  # a constant for every other error, computed here
         """Whether the same request may succeed later: 409, 429 and 5xx."""
-        return self.code in (409, 429) or self.code >= 500
+        return (
+            self.code in (HTTPStatus.CONFLICT, HTTPStatus.TOO_MANY_REQUESTS)
+            or self.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        )
 
     @property
     def unknown_outcome(self) -> bool:  # type: ignore[override]  # as above
         """A 5xx other than a deliberate 503 may have been answered after the write."""
-        return self.code in (500, 502, 504)
+        return self.code in _UNKNOWN_OUTCOME
 
     @property
     def gone(self) -> bool:
         """410 in either form (`Expired`, `Gone`): the resourceVersion is too old, list again (rule I6)."""
-        return self.code == 410 or self.reason in ("Expired", "Gone")
+        return self.code == HTTPStatus.GONE or self.reason in ("Expired", "Gone")
 
     @property
     def too_large_resource_version(self) -> bool:
         """504 with cause ResourceVersionTooLarge: the server is behind what we have seen (rule I6)."""
         return any(cause.get("reason") == "ResourceVersionTooLarge" for cause in self.causes) or (
-            self.code == 504 and "Too large resource version" in self.message
+            self.code == HTTPStatus.GATEWAY_TIMEOUT and "Too large resource version" in self.message
         )
+
+
+def parse_retry_after(value: str) -> float | None:
+    """Seconds from a Retry-After header, which holds seconds or an HTTP date (RFC 9110, 10.2.3)."""
+    with contextlib.suppress(ValueError):
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    with contextlib.suppress(ValueError):
+        date = parsedate_to_datetime(value)
+        if date.tzinfo is not None:
+            return max(0.0, (date - datetime.now(UTC)).total_seconds())
+    return None
+
+
+def _foreign_text(code: int, headers: Mapping[str, str], body: bytes) -> str:
+    """Describe an answer that didn't come from an API server, or not in its usual form."""
+    if "location" in headers:
+        return f"redirected to {headers['location']}; redirects aren't followed, configure the final address"
+    content_type = headers.get("content-type", "")
+    if not content_type.startswith("text/plain"):
+        return f"HTTP {code} with a body of type {content_type or 'unknown'} instead of a Kubernetes Status"
+    text = " ".join(body.decode(errors="replace").split())
+    return text if len(text) <= MAX_FOREIGN_TEXT else f"{text[:MAX_FOREIGN_TEXT]}..."
