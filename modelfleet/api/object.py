@@ -1,0 +1,29 @@
+"""metav1.ObjectMeta, as far as our objects use it. The API server has its own checks of it; these repeat them."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from modelfleet.api.base import Entries, Generation, Labels, Open, Text
+
+_NAME_MAX = 253
+_ANNOTATION_MAX = 256 * 1024
+"""kubectl keeps a whole manifest in one annotation; all of them together may have 256 KiB."""
+
+
+class ObjectMeta(Open):
+    """Identity of an object. Fields the server fills in are kept but not typed."""
+
+    name: Annotated[str, Text(max=_NAME_MAX)] = ""
+    """Name, unique in the namespace."""
+    namespace: Annotated[str, Text(max=63)] = ""
+    """Namespace."""
+    uid: Annotated[str, Text(max=64)] = ""
+    """Set by the server; a new object with the same name has another one."""
+    resource_version: Annotated[str, Text(max=64)] = ""
+    """Set by the server."""
+    generation: Generation = 0
+    """Set by the server; counts changes of the spec."""
+    labels: Labels = {}
+    """Labels."""
+    annotations: Annotated[Mapping[str, Annotated[str, Text(max=_ANNOTATION_MAX)]], Entries(max=1024)] = {}
+    """Annotations."""

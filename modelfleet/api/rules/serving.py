@@ -1,0 +1,165 @@
+"""Rules on the InferenceService itself: name, Service, route, rollout, and those that join several parts."""
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from modelfleet.api.inference import InferenceService, InferenceServiceSpec, PodDisruptionBudget, Rollout, Service
+from modelfleet.api.meta import NAME_MAX
+from modelfleet.api.route import Route, Timeouts
+from modelfleet.api.rules.rule import Across, Rule, Unchanged, at, exactly_one
+
+_NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_UNITS = {"h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000)}
+_PERIOD, _FAILURES = 10, 3
+"""periodSeconds and failureThreshold of a probe that leaves them out (core/v1)."""
+_GRACE = 30
+"""terminationGracePeriodSeconds of a pod that leaves it out (core/v1)."""
+
+
+def _seconds(duration: str) -> Fraction:
+    """Length of a GEP-2257 duration; 0 for anything else, which has its own rule."""
+    parts = re.findall(r"([0-9]+)(h|ms|m|s)", duration)
+    return sum((int(number) * _UNITS[unit] for number, unit in parts), Fraction(0))
+
+
+def _backend_within_request(self: dict[str, Any]) -> bool:
+    limit = _seconds(self["request"])
+    return not limit or _seconds(self.get("backendRequest", "0s")) <= limit
+
+
+def _parents_once(self: dict[str, Any]) -> bool:
+    parents = [(ref["name"], ref.get("namespace", ""), ref["sectionName"]) for ref in self["parentRefs"]]
+    return len(parents) == len(set(parents))
+
+
+def _is_zero(amount: Any) -> bool:
+    return amount in (0, "0%")
+
+
+def _at_most_all(amount: Any) -> bool:
+    return not isinstance(amount, str) or re.fullmatch("(100|[0-9]{1,2})%", amount) is not None
+
+
+def _mounts_exist(self: dict[str, Any]) -> bool:
+    volumes = {volume["name"] for volume in at(self, "pod.volumes") or ()}
+    return all(mount["name"] in volumes for mount in at(self, "container.volumeMounts") or ())
+
+
+def _deadline_after_startup(self: dict[str, Any]) -> bool:
+    deadline, probe = at(self, "rollout.progressDeadlineSeconds"), at(self, "container.startupProbe")
+    if deadline is None or probe is None:
+        return True
+    checks = (probe.get("periodSeconds") or _PERIOD) * (probe.get("failureThreshold") or _FAILURES)
+    return bool(deadline > probe.get("initialDelaySeconds", 0) + checks)
+
+
+def _sleeps_within_grace(self: dict[str, Any]) -> bool:
+    grace = at(self, "pod.terminationGracePeriodSeconds")
+    seconds = at(self, "container.lifecycle.preStop.sleep.seconds")
+    return bool((seconds or 0) <= (_GRACE if grace is None else grace))
+
+
+def _amount_or(field: str, default: int) -> str:
+    probe = "self.container.startupProbe"
+    return f"(has({probe}.{field}) && {probe}.{field} > 0 ? {probe}.{field} : {default})"
+
+
+_NOT_OVER_100 = "type(self.{0}) == int || self.{0}.matches('^(100|[0-9]{{1,2}})%$')"
+_ZERO = "[dyn(0), dyn('0%')]"
+
+SERVING_RULES = (
+    Rule(
+        InferenceService,
+        f"size(self.metadata.name) <= {NAME_MAX} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+        lambda self: len(self["metadata"]["name"]) <= NAME_MAX and _NAME.fullmatch(self["metadata"]["name"]) is not None,
+        f"metadata.name must start with a lower-case letter and have lower-case letters, digits and -, at most "
+        f"{NAME_MAX} characters, since the Service and KEDA's autoscaler are named after it: choose a shorter or simpler name",
+    ),
+    Unchanged(
+        Service,
+        "self.headless == oldSelf.headless",
+        lambda _: True,
+        "can't be changed, since a Service keeps its cluster IP for life: create a new InferenceService, "
+        "or set it back",
+        "headless",
+    ),
+    Rule(
+        Route,
+        "self.parentRefs.all(a, self.parentRefs.exists_one(b, a.name == b.name && a.sectionName == b.sectionName && "
+        "has(a.__namespace__) == has(b.__namespace__) && (!has(a.__namespace__) || a.__namespace__ == b.__namespace__)))",
+        _parents_once,
+        "must name each listener once: remove the repeated one",
+        "parentRefs",
+    ),
+    Rule(
+        Timeouts,
+        "!has(self.backendRequest) || !self.request.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || "
+        "!self.backendRequest.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.request) == duration('0s') || "
+        "duration(self.backendRequest) <= duration(self.request)",
+        _backend_within_request,
+        "must not be longer than request: shorten it, or lengthen request",
+        "backendRequest",
+    ),
+    exactly_one(
+        PodDisruptionBudget,
+        ("minAvailable", "maxUnavailable"),
+        "must have exactly one of minAvailable and maxUnavailable: remove the other",
+    ),
+    *(
+        Rule(
+            PodDisruptionBudget,
+            f"!has(self.{field}) || {_NOT_OVER_100.format(field)}",
+            lambda self, field=field: _at_most_all(self.get(field, 0)),  # type: ignore[misc]
+            "must not be above 100%",
+            field,
+        )
+        for field in ("minAvailable", "maxUnavailable")
+    ),
+    Rule(
+        Rollout,
+        f"!has(self.maxUnavailable) || {_NOT_OVER_100.format('maxUnavailable')}",
+        lambda self: _at_most_all(self.get("maxUnavailable", 0)),
+        "must not be above 100%",
+        "maxUnavailable",
+    ),
+    Rule(
+        Rollout,
+        f"!(has(self.maxSurge) && has(self.maxUnavailable) && self.maxSurge in {_ZERO} && self.maxUnavailable in {_ZERO})",
+        lambda self: not (_is_zero(self.get("maxSurge")) and _is_zero(self.get("maxUnavailable"))),
+        "must not be 0 while maxSurge is 0, since nothing could be rolled out: set one of them to 1",
+        "maxUnavailable",
+    ),
+    Across(
+        InferenceServiceSpec,
+        "!has(self.container.volumeMounts) || self.container.volumeMounts.all(m, "
+        "has(self.pod) && has(self.pod.volumes) && self.pod.volumes.exists(v, v.name == m.name))",
+        _mounts_exist,
+        "must name volumes of pod.volumes: add the volume there, or correct the name",
+        "container.volumeMounts",
+        reads=("container.volumeMounts", "pod.volumes"),
+    ),
+    Across(
+        InferenceServiceSpec,
+        "!has(self.rollout) || !has(self.rollout.progressDeadlineSeconds) || !has(self.container.startupProbe) || "
+        "self.rollout.progressDeadlineSeconds > "
+        "(has(self.container.startupProbe.initialDelaySeconds) ? self.container.startupProbe.initialDelaySeconds : 0) + "
+        f"{_amount_or('periodSeconds', _PERIOD)} * {_amount_or('failureThreshold', _FAILURES)}",
+        _deadline_after_startup,
+        "must be longer than the startup probe may take (initialDelaySeconds + periodSeconds x failureThreshold), "
+        "else every rollout fails while the model still loads: raise it, or remove it",
+        "rollout.progressDeadlineSeconds",
+        reads=("rollout.progressDeadlineSeconds", "container.startupProbe"),
+    ),
+    Across(
+        InferenceServiceSpec,
+        "!has(self.container.lifecycle) || !has(self.container.lifecycle.preStop) || "
+        "!has(self.container.lifecycle.preStop.sleep) || self.container.lifecycle.preStop.sleep.seconds <= "
+        "(has(self.pod) && has(self.pod.terminationGracePeriodSeconds) ? self.pod.terminationGracePeriodSeconds "
+        f": {_GRACE})",
+        _sleeps_within_grace,
+        f"must not be longer than pod.terminationGracePeriodSeconds (default {_GRACE}): shorten it, or raise the grace period",
+        "container.lifecycle.preStop.sleep.seconds",
+        reads=("container.lifecycle", "pod.terminationGracePeriodSeconds"),
+    ),
+)
