@@ -124,9 +124,8 @@ class TlsSource:
         identity = issued
         if identity is None and self._pair is not None:
             identity = Identity(self._pair[0].read(), self._pair[1].read())
-        fingerprint = hashlib.blake2b(
-            repr((ca, identity and (identity.certificate, identity.key))).encode()
-        ).digest()
+        material = (ca or b"", identity.certificate if identity else b"", identity.key if identity else b"")
+        fingerprint = hashlib.blake2b(b"\0".join(material)).digest()
         if self._context is not None and fingerprint == self._fingerprint:
             return self._context
         context = _build(ca, identity, insecure=self._insecure)
