@@ -53,6 +53,7 @@ class Create:
     name: str
     ref: Ref
     manifest: Manifest
+    manager: str
     owner_uid: str
     after: tuple[str, ...] = ()
 
