@@ -1,0 +1,1 @@
+"""One package per kind, each pure: observe, plan, status. The runtime carries out what they decide."""
