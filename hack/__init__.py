@@ -1,0 +1,1 @@
+"""Tools of this repository's developers; nothing here is shipped."""

@@ -1,0 +1,144 @@
+"""`python -m hack.cluster`: the local cluster's commands."""
+
+import contextlib
+import fcntl
+from collections.abc import Iterator
+
+import click
+
+from hack.cluster.binaries import Binaries
+from hack.cluster.cache import Cache, default_root
+from hack.cluster.cluster import FAKE_NOTE, Choice, Cluster, can_have_real_node, order
+from hack.cluster.display import Display
+from hack.cluster.errors import ClusterError
+from hack.cluster.gateway import PORT
+from hack.cluster.layout import Layout
+from hack.cluster.progress import Progress, clock
+from hack.cluster.works import Works
+
+_NAME = click.option(
+    "--name", default="dev", show_default=True, help="Instance; each has its own folder and ports."
+)
+_PROFILE = click.option(
+    "--profile", type=click.Choice(["full", "core"]), default="full", show_default=True,
+    help="core leaves gateway and KEDA out.",
+)  # fmt: skip
+_FAKE = click.option(
+    "--fake-node", is_flag=True, help="KWOK instead of a real node, also where that is possible."
+)
+
+
+class _Commands(click.Group):
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except ClusterError as error:
+            raise click.ClickException(str(error)) from error
+        except PermissionError as error:
+            raise click.ClickException(f"{error}: use the account that started this instance") from error
+
+
+@click.group(cls=_Commands)
+def main() -> None:
+    """A Kubernetes cluster as processes on this machine."""
+
+
+@main.command()
+@_NAME
+@_PROFILE
+@_FAKE
+@click.option("--bare", is_flag=True, help="Without Model Fleet: no CRDs, controller and sample.")
+def up(name: str, profile: str, *, fake_node: bool, bare: bool) -> None:
+    """Start what is missing, up to the sample Ready; builds what was never built."""
+    real = can_have_real_node() and not fake_node
+    choice = Choice(full=profile == "full", real_node=real, fleet=not bare)
+    layout = Layout.named(name)
+    with _locked(layout), _works() as (works, display):
+        order(works, choice)
+        if works.progress.parts:
+            seconds = works.progress.remaining(0)
+            display.say(f"to build or fetch: {len(works.progress.parts)} parts, about {clock(seconds)}")
+        Cluster(layout, works, display.say).up(choice, click.echo)
+        if not real:
+            click.echo(FAKE_NOTE, err=True)
+        click.echo(f"up in {display.seconds:.1f} s; export KUBECONFIG={layout.conf / 'admin.kubeconfig'}")
+        if choice.full and choice.fleet and real:
+            click.echo(f"curl -H 'Host: model.localhost' http://127.0.0.1:{PORT}/")
+
+
+@main.command()
+@_NAME
+def down(name: str) -> None:
+    """Stop the instance and put the host back; its state stays."""
+    layout = Layout.named(name)
+    if layout.state.exists():
+        with _locked(layout), _works() as (works, display):
+            Cluster(layout, works, display.say).down()
+            click.echo(f"down in {display.seconds:.1f} s")
+
+
+@main.command()
+@_NAME
+def clean(name: str) -> None:
+    """Stop the instance and delete its state; what was built stays in the cache."""
+    layout = Layout.named(name)
+    if layout.state.exists():
+        with _locked(layout), _works() as (works, display):
+            Cluster(layout, works, display.say).clean()
+
+
+@main.command()
+@_NAME
+def kubeconfig(name: str) -> None:
+    """Print the path of the administrator's kubeconfig."""
+    path = Layout.named(name).conf / "admin.kubeconfig"
+    if not path.exists():
+        raise ClusterError(f"instance {name} was never up: run `python -m hack.cluster up --name {name}`")
+    click.echo(path)
+
+
+@main.command()
+@_NAME
+def status(name: str) -> None:
+    """List the instance's processes; exit 1 unless all of them run."""
+    layout = Layout.named(name)
+    with _works() as (works, display):
+        processes = Cluster(layout, works, display.say).status()
+    for process, alive in processes:
+        click.echo(f"{'running' if alive else 'stopped':8} {process:24} {layout.log(process)}")
+    if not processes or not all(alive for _, alive in processes):
+        raise SystemExit(1)
+
+
+@main.command()
+@_PROFILE
+@_FAKE
+def build(profile: str, *, fake_node: bool) -> None:
+    """Build and fetch all parts without starting anything."""
+    choice = Choice(full=profile == "full", real_node=can_have_real_node() and not fake_node)
+    with _works() as (works, display):
+        order(works, choice)
+        works.finish()
+        click.echo(f"{len(works.progress.parts)} parts made in {display.seconds:.1f} s, in {default_root()}")
+
+
+@contextlib.contextmanager
+def _works() -> Iterator[tuple[Works, Display]]:
+    cache, progress = Cache(default_root()), Progress()
+    with (
+        Display(progress.line) as display,
+        Works(cache, Binaries(cache, note=display.say), progress) as works,
+    ):
+        yield works, display
+
+
+@contextlib.contextmanager
+def _locked(layout: Layout) -> Iterator[None]:
+    """One command at a time works on an instance."""
+    layout.state.mkdir(parents=True, exist_ok=True)
+    with (layout.state / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ClusterError(f"another command works on {layout.state}: wait for it") from error
+        yield

@@ -1,0 +1,202 @@
+"""One instance from nothing to the sample Ready, in the order of need, and back to nothing.
+
+Each step starts what is missing and leaves alone what runs, so `up` repairs and `up` twice is quick. The
+first useful state (API server, controller, the sample's workload) does not wait for gateway and KEDA.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hack.cluster import host as hosts
+from hack.cluster import images, sources
+from hack.cluster.controlplane import LOOPBACK, ControlPlane
+from hack.cluster.errors import ClusterError, HostError
+from hack.cluster.fakenode import FakeNode
+from hack.cluster.fleet import Fleet
+from hack.cluster.gateway import PORT, Gateway
+from hack.cluster.keda import Keda
+from hack.cluster.layout import Layout, runtime_root
+from hack.cluster.node import Node
+from hack.cluster.process import PidFile
+from hack.cluster.works import Works
+
+CORE = ("etcd", "kube-apiserver", "kubectl", "kube-controller-manager", "kube-scheduler")
+REAL_NODE = ("containerd", "containerd-shim-runc-v2", "ctr", "kubelet", "kube-proxy", "coredns")
+IMAGE_PROGRAMS = ("agnhost", "pause")
+FAKE_NODE = ("kwok",)
+GATEWAY = ("contour",)
+KEDA = ("keda-operator", "keda-adapter")
+PROCESSES = ("controller", "keda-adapter", "keda-operator", "envoy", "contour", "kwok")
+"""Everything beside node and control plane, in the order of stopping."""
+GRACE_SECONDS = 20.0
+WORKLOAD_SECONDS = 180.0
+READY_SECONDS = 180.0
+"""KEDA polls every 30 s by default, and HPA and gateway status follow."""
+FAKE_NOTE = """\
+Not real without a node: pods are KWOK's, they turn Ready and serve nothing (the gateway answers 503, logs and
+exec do not exist). API server, controllers, garbage collection, scheduler, KEDA and Contour are real."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What kind of cluster."""
+
+    full: bool
+    """With gateway and KEDA."""
+    real_node: bool
+    fleet: bool = True
+    """With Model Fleet's CRDs, controller and sample."""
+
+
+def can_have_real_node() -> bool:
+    """Root on a Linux with Debian's package tools."""
+    return (
+        sys.platform == "linux"
+        and os.geteuid() == 0
+        and all(shutil.which(t) for t in ("apt-get", "dpkg", "ip"))
+    )
+
+
+def order(works: Works, choice: Choice) -> None:
+    """Ask for all parts of a choice, in the order of need."""
+    works.order(*CORE)
+    if choice.real_node:
+        works.order_packages()
+        works.order(*REAL_NODE, *IMAGE_PROGRAMS)
+    else:
+        works.order(*FAKE_NODE)
+    if choice.full:
+        works.order(*GATEWAY)
+        works.order_envoy()
+        works.order(*KEDA)
+
+
+class Cluster:
+    """One instance."""
+
+    def __init__(self, layout: Layout, works: Works, say: Callable[[str], None]) -> None:
+        self._layout = layout
+        self._works = works
+        self._say = say
+        self._record_file = runtime_root() / "node.json"
+
+    def up(self, choice: Choice, show: Callable[[str], None]) -> None:
+        """Start everything; `show` gets tables for people. Raises `ClusterError`."""
+        layout, works, say = self._layout, self._works, self._say
+        if choice.real_node:
+            self._host().claim(layout.state, in_use=_is_running, announce=say)
+        elif self._holds_node():
+            raise HostError("this instance has a real node: `down` before `up --fake-node`")
+        control = self._control(real_node=choice.real_node)
+        control.start()
+        say(f"API server at {control.server}")
+        fleet = Fleet(layout, control)
+        if choice.fleet:
+            fleet.install()
+            fleet.start_controller()
+            say(f"controller (log {layout.log('controller')})")
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            control.start_component(name)
+        if choice.fleet:
+            fleet.apply_sample()
+        self._start_node(choice, control)
+        if choice.fleet:
+            fleet.wait_for("condition=WorkloadReady", seconds=WORKLOAD_SECONDS)
+            say("sample: WorkloadReady")
+            if works.progress.current:
+                show(fleet.show("isvc,deploy,service"))
+        if choice.full:
+            self._start_gateway(control)
+            say(f"gateway at http://{LOOPBACK}:{PORT}")
+            programs = works.programs(*KEDA)
+            Keda(layout, control, programs, sources.KEDA_MANIFESTS.folder(works.cache)).start()
+            say("KEDA: operator and metrics API")
+        if choice.fleet and choice.full:
+            fleet.wait_for("condition=Ready", seconds=READY_SECONDS)
+            say("sample: Ready")
+            show(fleet.show())
+
+    def down(self) -> None:
+        """Stop everything this instance started and put the host back; state stays. Raises the first failure."""
+        failures: list[Exception] = []
+
+        def attempt(step: Callable[[], None]) -> None:
+            try:
+                step()
+            except (ClusterError, OSError) as error:
+                failures.append(error)  # the rest must be stopped all the same
+
+        for name in PROCESSES:
+            attempt(lambda name=name: PidFile(self._layout.run / f"{name}.pid").stop(GRACE_SECONDS))  # type: ignore[misc]
+        real_node = self._holds_node()
+        if real_node:
+            attempt(lambda: self._node(self._control(real_node=True)).stop())
+        attempt(self._control(real_node=real_node).stop)
+        if real_node and not failures:
+            attempt(lambda: self._host().restore(self._layout.state))
+        if failures:
+            raise ClusterError(
+                "not everything could be stopped: " + "; ".join(str(failure) for failure in failures)
+            )
+        shutil.rmtree(self._layout.runtime, ignore_errors=True)
+        _remove_if_empty(self._layout.runtime.parent)
+
+    def clean(self) -> None:
+        """`down`, and forget all state."""
+        self.down()
+        shutil.rmtree(self._layout.state, ignore_errors=True)
+
+    def status(self) -> list[tuple[str, bool]]:
+        """Every process that was ever started, and whether it runs."""
+        files = sorted(self._layout.run.glob("*.pid"))
+        return [(file.stem, PidFile(file).alive) for file in files]
+
+    def _start_node(self, choice: Choice, control: ControlPlane) -> None:
+        works = self._works
+        if choice.real_node:
+            own = works.programs(*IMAGE_PROGRAMS)
+            busybox = works.packages().busybox
+            archives = images.archives(
+                works.cache, pause=own["pause"], agnhost=own["agnhost"], busybox=busybox
+            )
+            self._node(control).start(archives)
+            self._say("node modelfleet (containerd, kubelet, kube-proxy, CoreDNS)")
+        else:
+            stages = sources.KWOK_STAGES.folder(works.cache)
+            FakeNode(self._layout, control, works.programs(*FAKE_NODE), stages).start()
+            self._say("node fake (KWOK)")
+
+    def _start_gateway(self, control: ControlPlane) -> None:
+        works = self._works
+        programs = works.programs(*GATEWAY) | {"envoy": works.envoy()}
+        contour, api = sources.CONTOUR_CRDS.folder(works.cache), sources.GATEWAY_CRDS.folder(works.cache)
+        gateway = Gateway(self._layout, control, programs, contour, api)
+        gateway.install_api()
+        gateway.start()
+
+    def _control(self, *, real_node: bool) -> ControlPlane:
+        address = hosts.NODE_ADDRESS if real_node else LOOPBACK
+        return ControlPlane(self._layout.state, address=address, binaries=self._works)
+
+    def _node(self, control: ControlPlane) -> Node:
+        return Node(self._layout, control, self._works.packages(), self._works.programs(*REAL_NODE))
+
+    def _host(self) -> hosts.Host:
+        return hosts.Host(self._record_file, self._works.packages())
+
+    def _holds_node(self) -> bool:
+        record = hosts.read_record(self._record_file)
+        return record is not None and Path(record.owner) == self._layout.state
+
+
+def _is_running(state: Path) -> bool:
+    return any(PidFile(file).alive for file in (state / "run").glob("*.pid"))
+
+
+def _remove_if_empty(folder: Path) -> None:
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()

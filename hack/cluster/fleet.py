@@ -1,0 +1,121 @@
+"""Model Fleet itself on the cluster: CRDs, shipped RBAC, the controller as a host process, the sample.
+
+The controller holds a token of the shipped ServiceAccount and nothing else, so every run also proves that
+the shipped RBAC is enough.
+"""
+
+import hashlib
+import http.client
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hack.cluster import ports
+from hack.cluster.controlplane import LOOPBACK, ControlPlane
+from hack.cluster.files import put
+from hack.cluster.layout import REPOSITORY, Layout
+from hack.cluster.process import PidFile, Process, wait_until
+
+CRDS = REPOSITORY / "manifests" / "crd"
+BASE = REPOSITORY / "manifests" / "base"
+SAMPLE = REPOSITORY / "samples" / "inference-kind.yaml"
+NAMESPACE = "modelfleet-system"
+SERVICE_ACCOUNT = "modelfleet-controller"
+SAMPLE_NAMESPACE = "models"
+CHILDREN = "isvc,deploy,service,scaledobject,httproute"
+READY_SECONDS = 60.0
+GRACE_SECONDS = 20.0
+"""More than the controller's own grace for running reconciles."""
+_RUNS_ELSEWHERE = {"Deployment", "PodDisruptionBudget", "Service"}
+"""Kinds of the shipped base that only matter when the controller runs as a pod."""
+_PORTS = ("controller-health", "controller-metrics")
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Our part of one instance."""
+
+    layout: Layout
+    control: ControlPlane
+
+    def install(self) -> None:
+        """Apply the CRDs and what the controller needs: namespace, ServiceAccount, RBAC, policies."""
+        self._apply("-f", str(CRDS))
+        self.control.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
+        objects = yaml.safe_load_all(self.control.kubectl("kustomize", str(BASE)))
+        self._apply("-f", "-", stdin=yaml.safe_dump_all(needed_outside(list(objects))))
+
+    def start_controller(self) -> None:
+        """Run the controller of this checkout; one that runs older sources is replaced."""
+        digest = sources_digest(REPOSITORY / "modelfleet")
+        stamp = self.layout.conf / "controller.digest"
+        pid_file = PidFile(self.layout.run / "controller.pid")
+        if pid_file.alive and (not stamp.exists() or stamp.read_text() != digest):
+            pid_file.stop(GRACE_SECONDS)
+        port = ports.recorded(self._ports_file) if pid_file.alive else ports.reserve(self._ports_file, _PORTS)
+        process = self._process(port)
+        if not process.alive:
+            self.control.kubeconfig_for_service_account(NAMESPACE, SERVICE_ACCOUNT)
+            process.start()
+            put(stamp, digest)
+        health = port["controller-health"]
+        wait_until("the controller", lambda: _is_ready(health), seconds=READY_SECONDS, processes=[process])
+
+    def apply_sample(self) -> None:
+        """Apply the sample that uses every child."""
+        self._apply("-f", str(SAMPLE))
+
+    def wait_for(self, condition: str, *, seconds: float) -> None:
+        """Wait until the sample has a condition. Raises `ClusterError` with kubectl's message."""
+        wait = ("wait", f"--for=condition={condition}", f"--timeout={seconds:.0f}s")
+        self.control.kubectl(*wait, "-n", SAMPLE_NAMESPACE, "isvc", "--all")
+
+    def show(self, kinds: str = CHILDREN) -> str:
+        """The sample and its children as kubectl prints them."""
+        return self.control.kubectl("get", kinds, "-n", SAMPLE_NAMESPACE)
+
+    def _process(self, port: dict[str, int]) -> Process:
+        kubeconfig = self.layout.conf / f"sa-{NAMESPACE}-{SERVICE_ACCOUNT}.kubeconfig"
+        command = [
+            sys.executable,
+            *("-m", "modelfleet", "controller"),
+            f"--kubeconfig={kubeconfig}",
+            f"--health-bind={LOOPBACK}:{port['controller-health']}",
+            f"--metrics-bind={LOOPBACK}:{port['controller-metrics']}",
+        ]
+        environment = {"PYTHONPATH": str(REPOSITORY)}
+        return Process("controller", command, self.layout.run, self.layout.log("controller"), environment)
+
+    @property
+    def _ports_file(self) -> Path:
+        return self.layout.conf / "controller-ports.json"
+
+    def _apply(self, *args: str, stdin: str = "") -> None:
+        self.control.kubectl("apply", "--server-side", "--force-conflicts", *args, stdin=stdin)
+
+
+def needed_outside(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The objects of the shipped base that a controller outside the cluster needs."""
+    return [found for found in objects if found["kind"] not in _RUNS_ELSEWHERE]
+
+
+def sources_digest(package: Path) -> str:
+    """Digest of all Python sources below a folder."""
+    total = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        total.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def _is_ready(port: int) -> bool:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

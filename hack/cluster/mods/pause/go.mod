@@ -1,0 +1,3 @@
+module modelfleet.dev/hack/pause
+
+go 1.26.0
