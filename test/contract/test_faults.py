@@ -1,0 +1,256 @@
+"""A bad network and an API server that comes and goes: the controller waits, then converges.
+
+architecture.md section 3 ("API server away") and rules I4, I6, I7, I9, A14. All network faults run side by
+side, each with a controller, a proxy and a namespace of its own: the longest one, a half-open connection,
+lasts as long as the idle timeout (70 s, rule I4).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from test.conftest import new_namespace
+from test.support.cluster import Cluster
+from test.support.controlplanes import Running
+from test.support.controller import Controller
+from test.support.faults import (
+    GONE,
+    INTERNAL,
+    TOO_LARGE_VERSION,
+    Cut,
+    Delay,
+    DropResponse,
+    End,
+    Hang,
+    error_event,
+    throttled,
+)
+from test.support.fleet import Fleet
+from test.support.kinds import DEPLOYMENT, INFERENCE_SERVICE, SERVICE
+from test.support.proxy import FaultProxy
+from test.support.samples import service, settled, verdict
+from test.support.waiting import holds_for, wait_for
+from test.support.world import World
+
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(280)]
+
+NAMES = [f"model-{number}" for number in range(3)]
+PATIENT = {"lease_duration": "60s", "renew_deadline": "45s", "retry_period": "1s"}
+"""Longer than a restart of the API server."""
+CONVERGE_SECONDS = 60.0
+"""The reflector's backoff cap is 30 s (rule I8)."""
+
+
+@pytest.fixture
+def cluster(control_plane_private: Running) -> Cluster:
+    """Its API server may be restarted."""
+    return control_plane_private.cluster
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One controller behind one proxy, with three objects converged."""
+
+    api: World
+    proxy: FaultProxy
+    fleet: Fleet
+    controller: Controller
+    namespace: str
+
+    async def change_and_converge(self, image: str, deadline: float = CONVERGE_SECONDS) -> None:
+        """Edit one object, delete a child of another, delete a third: all must be seen."""
+        api, namespace = self.api, self.namespace
+        lost = await api.get(SERVICE, namespace, NAMES[1])
+        await api.merge(INFERENCE_SERVICE, namespace, NAMES[0], {"spec": {"container": {"image": image}}})
+        await api.delete(SERVICE, namespace, NAMES[1])
+
+        async def converged() -> bool:
+            edited = await api.get(DEPLOYMENT, namespace, NAMES[0])
+            assert image == edited["spec"]["template"]["spec"]["containers"][0]["image"]
+            reborn = await api.find(SERVICE, namespace, NAMES[1])
+            assert reborn is not None, "the deleted Service is not back"
+            assert lost["metadata"]["uid"] != reborn["metadata"]["uid"]
+            return True
+
+        await wait_for(converged, deadline, self.controller.tail)
+
+
+@asynccontextmanager
+async def bench(cluster: Cluster, folder: Path, name: str, **flags: str | bool) -> AsyncIterator[Bench]:
+    """Set one up; `flags` are the controller's."""
+    namespace = new_namespace(cluster, name)
+    async with World(cluster) as api, FaultProxy(cluster.server, cluster.ca) as proxy:
+        fleet = Fleet(cluster, namespace, folder)
+        try:
+            controller = await fleet.start(name, proxy=proxy, **flags)
+            await asyncio.gather(*(api.create(INFERENCE_SERVICE, service(namespace, n)) for n in NAMES))
+            it = Bench(api, proxy, fleet, controller, namespace)
+
+            async def all_settled() -> bool:
+                return all(settled(o) for o in await api.list(INFERENCE_SERVICE, namespace))
+
+            await wait_for(all_settled, 60, controller.tail)
+            await fleet.until_quiet(1.0)
+            yield it
+            assert controller.exit_code is None
+        finally:
+            await fleet.stop()
+
+
+def streams_end(how: Cut | Hang) -> Callable[[Bench], int]:
+    """All open watches meet this fault."""
+    return lambda b: b.proxy.disturb(how)
+
+
+def expired_in_stream(b: Bench) -> int:
+    """ERROR event with code 410 in every watch: relist."""
+    return b.proxy.disturb(error_event())
+
+
+def expired_on_request(b: Bench) -> int:
+    """Watches end, and the first attempts to go on are answered with 410: relist."""
+    b.proxy.on(GONE, verb="watch", times=8)
+    return b.proxy.disturb(Cut(End.EOF))
+
+
+def server_is_behind(b: Bench) -> int:
+    """After a relist the server says that our resourceVersion is from the future."""
+    b.proxy.on(TOO_LARGE_VERSION, verb="list", times=4)
+    return expired_in_stream(b)
+
+
+def internal_errors_in_stream(b: Bench) -> int:
+    """ERROR events that are no 410 (rule I7), and again on the next attempts."""
+    b.proxy.on(error_event(INTERNAL), verb="watch", times=10)
+    return b.proxy.disturb(error_event(INTERNAL))
+
+
+def answers_lost(b: Bench) -> int:
+    """Writes are committed, their answers are not delivered (rule A14)."""
+    return b.proxy.on(DropResponse(), verb="apply", times=6).times or 0
+
+
+def writes_fail(b: Bench) -> int:
+    """The first writes are refused: too many requests, then internal errors."""
+    b.proxy.on(throttled(1), verb="apply", times=3)
+    return b.proxy.on(INTERNAL, verb="apply", times=3).times or 0
+
+
+def writes_crawl(b: Bench) -> int:
+    """Every write takes a second."""
+    b.proxy.on(Delay(1.0), verb="apply", times=None)
+    return 1
+
+
+FAULTS: dict[str, Callable[[Bench], int]] = {
+    "eof": streams_end(Cut(End.EOF)),
+    "torn": streams_end(Cut(End.TORN)),
+    "reset": streams_end(Cut(End.RESET)),
+    "silent": streams_end(Hang()),
+    "expired-event": expired_in_stream,
+    "expired-request": expired_on_request,
+    "behind": server_is_behind,
+    "internal-errors": internal_errors_in_stream,
+    "lost-answers": answers_lost,
+    "refused-writes": writes_fail,
+    "slow-writes": writes_crawl,
+}
+HALF_OPEN_SECONDS = 120.0
+"""70 s of silence (rule I4), then a new watch."""
+SIDE_BY_SIDE = 6
+"""Controllers at once; more would only wait for the two cores."""
+
+
+async def test_converges_after_network_faults(cluster: Cluster, tmp_path: Path) -> None:
+    """Whatever happens to streams and answers, later changes are seen, nothing is doubled, nothing hot-loops."""
+    slots = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def scenario(name: str, fault: Callable[[Bench], int]) -> None:
+        async with slots, bench(cluster, tmp_path, name, leader_elect=False) as b:
+            before = len(b.proxy.seen)
+            assert fault(b) > 0, f"{name}: the fault met nothing"
+            await b.change_and_converge(
+                "example.com/after:1", HALF_OPEN_SECONDS if name == "silent" else CONVERGE_SECONDS
+            )
+            b.proxy.clear()
+            await b.change_and_converge(
+                "example.com/after:2", HALF_OPEN_SECONDS if name == "silent" else CONVERGE_SECONDS
+            )
+            for it in await b.api.list(INFERENCE_SERVICE, b.namespace):
+                assert ("True", "NameConflict") != verdict(it, "Stalled"), (
+                    f"{name}: took its own child for a foreign one"
+                )
+            asked = len(b.proxy.seen) - before
+            assert asked < 400, f"{name}: {asked} requests"
+
+    results = await asyncio.gather(*(scenario(n, f) for n, f in FAULTS.items()), return_exceptions=True)
+    failures = [
+        f"{name}: {result!r}" for name, result in zip(FAULTS, results, strict=True) if result is not None
+    ]
+    assert not failures, "\n\n".join(failures)
+
+
+async def test_api_server_down_at_start(cluster: Cluster, api: World, fleet: Fleet, namespace: str) -> None:
+    """The process waits, alive and not ready, without hammering; then it becomes ready by itself."""
+    async with FaultProxy(cluster.server, cluster.ca) as proxy:
+        await proxy.down()
+        controller = await fleet.start(ready=False, proxy=proxy)
+        await wait_for(controller.healthy, 30, controller.tail)
+
+        async def waits() -> bool:
+            return (
+                controller.exit_code is None and await controller.healthy() and not await controller.ready()
+            )
+
+        await holds_for(waits, 4.0, "alive, healthy, not ready")
+        await proxy.up()
+        await controller.wait_ready()
+        await api.create(INFERENCE_SERVICE, service(namespace, "m"))
+
+        async def reconciled() -> bool:
+            return settled(await api.find(INFERENCE_SERVICE, namespace, "m"))
+
+        await wait_for(reconciled, 30, controller.tail)
+        assert 0 == await controller.stop()
+
+
+async def test_api_server_restarts(
+    control_plane_private: Running, cluster: Cluster, api: World, tmp_path: Path
+) -> None:
+    """A real restart of the API server in the middle: nobody exits, what happened meanwhile is seen."""
+    async with bench(cluster, tmp_path, "restart", **PATIENT) as b:
+        await asyncio.to_thread(control_plane_private.processes.restart_apiserver)
+        await b.change_and_converge("example.com/after:1")
+        await wait_for(b.controller.ready, 30, b.controller.tail)
+
+
+async def test_leader_cut_off_exits_once_and_then_waits(
+    cluster: Cluster, api: World, fleet: Fleet, namespace: str
+) -> None:
+    """Past its renew deadline a leader ends, non-zero; started again it waits for the API server and goes on."""
+    async with FaultProxy(cluster.server, cluster.ca) as proxy:
+        first = await fleet.start(proxy=proxy)
+
+        async def leads() -> bool:
+            return await first.metric("leader_election_master_status") == 1
+
+        await wait_for(leads, 30, first.tail)
+        await proxy.down()
+        code = await first.wait_exit(30)
+        assert code > 0, f"exit code {code}: a supervisor would take it for a clean end"
+        second = await fleet.start("second", ready=False, proxy=proxy)
+        await wait_for(second.healthy, 30, second.tail)
+        await holds_for(lambda: second.exit_code is None, 4.0, "a restarted controller waits")
+        await proxy.up()
+        await second.wait_ready()
+        await api.create(INFERENCE_SERVICE, service(namespace, "m"))
+
+        async def reconciled() -> bool:
+            return settled(await api.find(INFERENCE_SERVICE, namespace, "m"))
+
+        await wait_for(reconciled, 30, second.tail)
+        assert 0 == await second.stop()

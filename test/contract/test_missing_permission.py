@@ -1,0 +1,84 @@
+"""A 403 on a kind is told in words an administrator can act on, and stays the trouble of that kind."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from test.support.cluster import Cluster
+from test.support.controlplanes import Running
+from test.support.fleet import RBAC, USER, Fleet
+from test.support.kinds import CLUSTER_ROLE, DEPLOYMENT, HTTP_ROUTE, INFERENCE_SERVICE, SERVICE, path_of
+from test.support.optional_apis import gateway_crds, install, remove
+from test.support.samples import ROUTED, condition, service, verdict
+from test.support.waiting import wait_for
+from test.support.world import World
+
+pytestmark = [pytest.mark.contract, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def cluster(control_plane_private: Running) -> Iterator[Cluster]:
+    """With the Gateway API installed."""
+    it = control_plane_private.cluster
+    install(it, gateway_crds())
+    yield it
+    remove(it, gateway_crds())
+
+
+def without_routes(rules: list[dict[str, list[str]]]) -> list[dict[str, list[str]]]:
+    """The same rules but for HTTPRoutes."""
+    return [rule for rule in rules if "httproutes" not in rule.get("resources", ())]
+
+
+@pytest.fixture
+def no_route_permission(cluster: Cluster, fleet: Fleet) -> Iterator[None]:
+    """The shipped ClusterRole without its rule for HTTPRoutes; `fleet` has applied the whole of it."""
+    roles = [
+        r
+        for r in cluster.request("GET", path_of(CLUSTER_ROLE))["items"]
+        if "modelfleet" in r["metadata"]["name"]
+    ]
+    changed = [role for role in roles if without_routes(role["rules"]) != role["rules"]]
+    assert changed, "no shipped role mentions HTTPRoutes"
+    for role in changed:
+        name = role["metadata"]["name"]
+        cluster.request(
+            "PUT", path_of(CLUSTER_ROLE, name=name), {**role, "rules": without_routes(role["rules"])}
+        )
+    yield
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(RBAC))
+
+
+@pytest.mark.usefixtures("no_route_permission")
+async def test_forbidden_kind_is_named(api: World, cluster: Cluster, fleet: Fleet, namespace: str) -> None:
+    """The condition names verb, kind and ServiceAccount; other objects and children go on; the grant heals it."""
+    controller = await fleet.start()
+    await api.create(INFERENCE_SERVICE, service(namespace, "routed", route=ROUTED))
+    await api.create(INFERENCE_SERVICE, service(namespace, "plain"))
+
+    async def told() -> bool:
+        it = await api.find(INFERENCE_SERVICE, namespace, "routed")
+        assert ("False", "Forbidden") == verdict(it, "RouteReady")
+        return True
+
+    await wait_for(told, 45, controller.tail)
+    message = condition(await api.get(INFERENCE_SERVICE, namespace, "routed"), "RouteReady")["message"]
+    for word in ("httproutes", USER):
+        assert word in message, message
+    assert any(verb in message for verb in ("list", "watch", "get", "patch", "create")), message
+
+    async def others_work() -> bool:
+        names = ("routed", "plain")
+        return all([await api.find(kind, namespace, n) for kind in (DEPLOYMENT, SERVICE) for n in names])
+
+    await wait_for(others_work, 30, controller.tail)
+    plain = await api.get(INFERENCE_SERVICE, namespace, "plain")
+    assert {} == condition(plain, "Stalled")
+    assert await controller.ready(), "an optional kind that is refused is no reason to be unready"
+
+    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(RBAC))
+
+    async def healed() -> bool:
+        return await api.find(HTTP_ROUTE, namespace, "routed") is not None
+
+    await wait_for(healed, 60, controller.tail)
