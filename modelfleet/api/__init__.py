@@ -1,0 +1,1 @@
+"""What users write: types, rules, conditions and the CRDs made from them; pure, imports nothing of ours."""

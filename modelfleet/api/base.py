@@ -72,7 +72,7 @@ class ApiObject(BaseModel):
 
     model_config = ConfigDict(
         frozen=True,
-        extra="ignore",  # an object written under a newer CRD must still be readable; `validate` reports unknowns
+        extra="ignore",  # what a newer CRD let in must still be readable; `validate` reports it
         alias_generator=to_camel,
         populate_by_name=True,
         use_attribute_docstrings=True,
@@ -80,7 +80,7 @@ class ApiObject(BaseModel):
     )
 
     def wire(self) -> dict[str, Any]:
-        """The wire form without what says nothing: nulls, empty lists and maps, Go's zero values (rule A2)."""
+        """The wire form without what says nothing (rule A2): nulls, empty lists and maps, Go's zeros."""
         fields = type(self).model_fields
         written: dict[str, Any] = {}
         for name, field in fields.items():
@@ -157,7 +157,9 @@ RELATIVE_PATH = Format("relative path")
 
 Quantity = Annotated[str, BeforeValidator(_canonical), IntegerOrText(), Text(max=64, min=1), QUANTITY]
 """A Kubernetes quantity; always in its canonical form once parsed, as the API server stores it."""
-ResourceQuantity = Annotated[str, BeforeValidator(_canonical_milli), IntegerOrText(), Text(max=64, min=1), QUANTITY]
+ResourceQuantity = Annotated[
+    str, BeforeValidator(_canonical_milli), IntegerOrText(), Text(max=64, min=1), QUANTITY
+]
 """A quantity of a container's resources: the API server rounds those up to a thousandth."""
 IntOrString = Annotated[int | str, IntegerOrText(), Text(max=64, min=1)]
 
@@ -176,4 +178,3 @@ Count = Annotated[int, Range()]
 Generation = Annotated[int, Range(0, 2**63 - 1)]
 PercentOrCount = Annotated[int | str, IntegerOrText(), Text(max=10, min=1), PERCENT_OR_COUNT]
 FileMode = Annotated[int, Range(0, 0o777)]
-

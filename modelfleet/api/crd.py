@@ -9,8 +9,8 @@ from typing import Any
 from modelfleet.api.base import ApiObject
 from modelfleet.api.inference import KIND as INFERENCE_SERVICE
 from modelfleet.api.inference import InferenceService
-from modelfleet.api.meta import CATEGORY, GROUP, NAME_MAX, VERSION, ConditionType
-from modelfleet.api.schema import Schema, object_schema
+from modelfleet.api.meta import CATEGORY, GROUP, VERSION, ConditionType
+from modelfleet.api.schema import Schema, object_schema, published
 
 SIZE_LIMIT = 256 * 1024
 """Bytes of one CRD: client-side `kubectl apply` keeps a copy in an annotation, which may have 256 KiB."""
@@ -46,6 +46,7 @@ class Kind:
     short_name: str
     model: type[ApiObject]
     columns: tuple[Column, ...]
+    """What `kubectl get` prints after NAME, in this order."""
 
     @property
     def crd_name(self) -> str:
@@ -53,7 +54,9 @@ class Kind:
         return f"{self.plural}.{GROUP}"
 
 
-def condition_column(name: str, condition: str, field: str, description: str, *, wide: bool = False) -> Column:
+def condition_column(
+    name: str, condition: str, field: str, description: str, *, wide: bool = False
+) -> Column:
     """A column that shows one field of one condition."""
     return Column(name, f'.status.conditions[?(@.type=="{condition}")].{field}', description, wide=wide)
 
@@ -71,7 +74,9 @@ INFERENCE = Kind(
         Column("REPLICAS", ".status.summary.replicas", "Ready and desired pods."),
         Column("URL", ".status.url", "URL through the gateway."),
         AGE,
-        condition_column("SERVING", ConditionType.SERVING, "status", "Whether requests are answered now.", wide=True),
+        condition_column(
+            "SERVING", ConditionType.SERVING, "status", "Whether requests are answered now.", wide=True
+        ),
         Column("MIN", ".spec.scaling.minReplicas", "Fewest pods.", type="integer", wide=True),
         Column("MAX", ".spec.scaling.maxReplicas", "Most pods.", type="integer", wide=True),
         condition_column("MESSAGE", ConditionType.READY, "message", "What is going on, in words.", wide=True),
@@ -109,7 +114,7 @@ def crd(kind: Kind) -> dict[str, Any]:
                     "served": True,
                     "storage": True,
                     "additionalPrinterColumns": [column.wire() for column in kind.columns],
-                    "schema": {"openAPIV3Schema": root_schema(kind)},
+                    "schema": {"openAPIV3Schema": published(root_schema(kind))},
                     "subresources": {"status": {}},
                 }
             ],
@@ -118,11 +123,11 @@ def crd(kind: Kind) -> dict[str, Any]:
 
 
 def root_schema(kind: Kind) -> Schema:
-    """The schema of the whole object; metadata and the type are the API server's own business."""
+    """The schema of the whole object; type and metadata are the API server's own business."""
     schema = object_schema(kind.model)
     properties = dict(schema["properties"])
     for name in ("apiVersion", "kind"):
         properties[name] = {"type": "string", "description": properties[name]["description"]}
-    properties["metadata"] = {"type": "object"}
+    properties["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}  # a rule points at it
     description = " ".join((kind.model.__doc__ or "").split())
     return schema | {"description": description, "properties": properties, "required": ["spec"]}

@@ -1,13 +1,13 @@
 """InferenceService: a container that serves a model, how many of it, and how requests reach it."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from modelfleet.api.base import (
     Annotations,
     ApiObject,
-    CoreObject,
     Count,
-    Entries,
     Format,
     Generation,
     Items,
@@ -18,7 +18,6 @@ from modelfleet.api.base import (
 )
 from modelfleet.api.core.container import Container
 from modelfleet.api.core.pod import Pod
-from modelfleet.api.meta import API_VERSION
 from modelfleet.api.object import ObjectMeta
 from modelfleet.api.route import Route
 from modelfleet.api.scaling import Scaling
@@ -29,8 +28,11 @@ KIND = "InferenceService"
 
 
 class Model(ApiObject):
-    """Identity of the model, for people and dashboards. It is written to annotations of the pods, so that a new
-    revision rolls them; nothing is downloaded because of it."""
+    """Identity of the model, for people and dashboards.
+
+    It is written to annotations of the pods, so that a new revision rolls them; nothing is downloaded
+    because of it.
+    """
 
     name: Annotated[str, Text(max=253, min=1)]
     """Name of the model, such as Qwen/Qwen3-8B."""
@@ -49,7 +51,7 @@ class Service(ApiObject):
     """true: no cluster IP; the DNS name resolves to the pods. Can't be changed later. Default false."""
     app_protocol: Annotated[str, Text(max=316, min=1), APP_PROTOCOL] | None = None
     """Protocol hint for gateways and meshes, such as http, kubernetes.io/h2c or grpc."""
-    annotations: Annotations = {}
+    annotations: Annotations = Field(default_factory=dict)
     """Annotations of the Service. Keys of modelfleet.dev are set by the controller."""
 
 
@@ -68,8 +70,8 @@ class Rollout(ApiObject):
     max_surge: PercentOrCount | None = None
     """Pods above the wanted number during a rollout, as a number or a percentage. Default 25%."""
     max_unavailable: PercentOrCount | None = None
-    """Pods that may be missing during a rollout, as a number or a percentage. Default 25%. With scarce GPUs use
-    maxSurge: 0 and maxUnavailable: 1, else new pods wait for the GPUs of the old ones."""
+    """Pods that may be missing during a rollout, as a number or a percentage. Default 25%. With scarce GPUs
+    use maxSurge: 0 and maxUnavailable: 1, else new pods wait for the GPUs of the old ones."""
     progress_deadline_seconds: Annotated[int, Range(min=1)] | None = None
     """Seconds without progress before a rollout is reported as failed; must be longer than the startup probe
     allows a model to load. Default 600, or more where the startup probe allows more."""
@@ -167,12 +169,15 @@ class InferenceServiceStatus(ApiObject):
 
 
 class InferenceService(ApiObject):
-    """Serves a model: a Deployment and a Service, on demand a ScaledObject (KEDA), an HTTPRoute (Gateway API)
-    and a PodDisruptionBudget, all under the InferenceService's name."""
+    """Serves a model from a container.
 
-    api_version: Literal["modelfleet.dev/v1alpha1"] = API_VERSION
+    It becomes a Deployment and a Service, on demand a ScaledObject (KEDA), an HTTPRoute (Gateway API) and a
+    PodDisruptionBudget, all under the InferenceService's name.
+    """
+
+    api_version: Literal["modelfleet.dev/v1alpha1"] = "modelfleet.dev/v1alpha1"
     """modelfleet.dev/v1alpha1."""
-    kind: Literal["InferenceService"] = KIND
+    kind: Literal["InferenceService"] = "InferenceService"
     """InferenceService."""
     metadata: ObjectMeta
     """Name, namespace, labels, annotations."""

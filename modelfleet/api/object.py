@@ -1,7 +1,9 @@
-"""metav1.ObjectMeta, as far as our objects use it. The API server has its own checks of it; these repeat them."""
+"""metav1.ObjectMeta as far as our objects use it, with the checks the API server makes itself."""
 
 from collections.abc import Mapping
 from typing import Annotated
+
+from pydantic import Field
 
 from modelfleet.api.base import Entries, Generation, Labels, Open, Text
 
@@ -23,7 +25,9 @@ class ObjectMeta(Open):
     """Set by the server."""
     generation: Generation = 0
     """Set by the server; counts changes of the spec."""
-    labels: Labels = {}
+    labels: Labels = Field(default_factory=dict)
     """Labels."""
-    annotations: Annotated[Mapping[str, Annotated[str, Text(max=_ANNOTATION_MAX)]], Entries(max=1024)] = {}
+    annotations: Annotated[Mapping[str, Annotated[str, Text(max=_ANNOTATION_MAX)]], Entries(max=1024)] = (
+        Field(default_factory=dict)
+    )
     """Annotations."""

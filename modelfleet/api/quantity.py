@@ -33,7 +33,9 @@ class _Parsed:
     def __init__(self, text: str) -> None:
         match = _SYNTAX.fullmatch(text)
         if match is None or not (match["whole"] or match["rest"]):
-            raise ValueError(f"{text!r} is no quantity: write a number with an optional unit, such as 500m, 2 or 16Gi")
+            raise ValueError(
+                f"{text!r} is no quantity: write a number with an optional unit, such as 500m, 2 or 16Gi"
+            )
         self.text = text
         self.whole = match["whole"].lstrip("0") or "0"
         self.rest = match["rest"] or ""
@@ -49,7 +51,7 @@ class _Parsed:
 
     @property
     def keeps_spelling(self) -> bool:
-        """Whether ParseQuantity takes the text for canonical and stores it as it is ("1e3", "0100m", "1.500")."""
+        """Whether ParseQuantity takes the text for canonical and stores it as it is: "1e3", "0100m"."""
         digits = self.whole + self.rest
         if self.binary:
             factor = _BINARY.index(self.binary)
@@ -96,7 +98,9 @@ def canonical(text: str, *, smallest: int = NANO) -> str:
     if parsed.binary and value.denominator == 1 and value >= 1024:  # noqa: PLR2004  # the base of binary units
         return parsed.sign + _in_binary(int(value))
     mantissa, exponent = _in_decimal(value)
-    unit = f"e{exponent}" if parsed.scientific and exponent else "" if parsed.scientific else _DECIMAL[exponent]
+    unit = (
+        f"e{exponent}" if parsed.scientific and exponent else "" if parsed.scientific else _DECIMAL[exponent]
+    )
     return f"{parsed.sign}{mantissa}{unit}"
 
 

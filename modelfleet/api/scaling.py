@@ -31,15 +31,16 @@ class AuthenticationRef(CoreObject):
     name: DNSSubdomain
     """Name of the TriggerAuthentication."""
     kind: Literal["TriggerAuthentication", "ClusterTriggerAuthentication"] | None = None
-    """TriggerAuthentication (this namespace) or ClusterTriggerAuthentication. Default TriggerAuthentication."""
+    """TriggerAuthentication (this namespace) or ClusterTriggerAuthentication. Default
+    TriggerAuthentication."""
 
 
 class Trigger(Open):
     """A KEDA trigger, passed through unchanged; fields not listed here are kept too."""
 
     type: Annotated[str, Text(max=64, min=1)]
-    """KEDA scaler, such as kafka, aws-sqs-queue, gcp-pubsub, prometheus or cron. With minReplicas 0 it must be
-    a signal that exists while no pod runs: a metric of the model's own pods can't wake it."""
+    """KEDA scaler, such as kafka, aws-sqs-queue, gcp-pubsub, prometheus or cron. With minReplicas 0 it must
+    be a signal that exists while no pod runs: a metric of the model's own pods can't wake it."""
     name: Annotated[str, Text(max=128)] = ""
     """Name of the trigger, unique in the list; scalingModifiers.formula refers to it."""
     metadata: Annotated[Mapping[str, Annotated[str, Text(max=8192)]], Entries(max=64)]
@@ -48,7 +49,8 @@ class Trigger(Open):
     """AverageValue: divided by the number of pods; Value: as it is; Utilization: cpu and memory only.
     Default AverageValue."""
     use_cached_metrics: bool = False
-    """true: the value read in a polling interval is used for all requests in it. Not for cpu, memory and cron."""
+    """true: the value read in a polling interval is used for all requests in it. Not for cpu, memory and
+    cron."""
     authentication_ref: AuthenticationRef | None = None
     """Credentials for the source."""
 
@@ -62,12 +64,16 @@ class Fallback(CoreObject):
     """Pods to run then."""
     behavior: (
         Literal[
-            "static", "currentReplicas", "currentReplicasIfHigher", "currentReplicasIfLower", "scalingModifiers"
+            "static",
+            "currentReplicas",
+            "currentReplicasIfHigher",
+            "currentReplicasIfLower",
+            "scalingModifiers",
         ]
         | None
     ) = None
-    """static: `replicas`; currentReplicas: as many as now; currentReplicasIfHigher and -IfLower: the larger or
-    smaller of both; scalingModifiers: the formula decides. Default static."""
+    """static: `replicas`; currentReplicas: as many as now; currentReplicasIfHigher and -IfLower: the larger
+    or smaller of both; scalingModifiers: the formula decides. Default static."""
 
 
 class ScalingPolicy(CoreObject):
@@ -87,8 +93,8 @@ class ScalingRules(CoreObject):
     stabilization_window_seconds: Annotated[int, Range(0, 3600)] | None = None
     """Seconds of past recommendations considered, 0 to 3600. Default 0 up and 300 down."""
     select_policy: Literal["Max", "Min", "Disabled"] | None = None
-    """Which policy counts: the one that allows most (Max) or least (Min) change, or none (Disabled: no scaling in
-    this direction). Default Max."""
+    """Which policy counts: the one that allows most (Max) or least (Min) change, or none (Disabled: no
+    scaling in this direction). Default Max."""
     policies: Annotated[tuple[ScalingPolicy, ...], Items(max=16)] = ()
     """Limits on the speed. Default up: the larger of 4 pods and 100 % per 15 s; down: 100 % per 15 s."""
     tolerance: Quantity | None = None
@@ -118,8 +124,11 @@ class ScalingModifiers(CoreObject):
 
 
 class Scaling(ApiObject):
-    """How many pods. Without triggers: exactly minReplicas. With triggers: KEDA decides within the bounds and
-    the Deployment's replicas are not written again."""
+    """How many pods.
+
+    Without triggers: exactly minReplicas. With triggers: KEDA decides within the bounds, and the
+    Deployment's replicas are not written again.
+    """
 
     min_replicas: Replicas = 1
     """Fewest pods. Default 1. 0 needs triggers (scale to zero); to stop a model use suspend: true."""
@@ -134,8 +143,8 @@ class Scaling(ApiObject):
     initial_cooldown_period: Count | None = None
     """Seconds after creation before the model may go to zero; should cover its load time. Default 0."""
     idle_replica_count: Replicas | None = None
-    """0: no pods while no trigger is active, and at least minReplicas as soon as one is. Only 0 works, and only
-    with minReplicas above 0."""
+    """0: no pods while no trigger is active, and at least minReplicas as soon as one is. Only 0 works, and
+    only with minReplicas above 0."""
     fallback: Fallback | None = None
     """Pods while a trigger's source does not answer. Default: the number stays as it is."""
     behavior: Behavior | None = None

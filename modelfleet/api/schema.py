@@ -2,8 +2,9 @@
 
 Promises: every list, map, string and number is bounded (an unbounded field fails here, not as an obscure
 cost error of the API server); a default on an object spells out its fields' defaults, since the API
-server checks it against the rules as it stands; unknown fields are kept for `Open` types only; each rule of the table stands on the object it is
-about, so that an edit elsewhere is never blocked by it (ratcheting, KEP-4008).
+server checks it against the rules as it stands; unknown fields are kept for `Open` types only; each rule of
+the table stands on the object it is about, so that an edit elsewhere is never blocked by it (ratcheting,
+KEP-4008).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,8 @@ from modelfleet.api.base import (
 from modelfleet.api.rules import RULES, Rule
 
 Schema = dict[str, Any]
+RULES_KEY = "x-rules"
+"""Where a node keeps its `Rule`s until `published` writes them as x-kubernetes-validations."""
 M = TypeVar("M")
 
 
@@ -36,7 +39,7 @@ class SchemaError(TypeError):
 
 
 def object_schema(model: type[ApiObject]) -> Schema:
-    """The schema of one object and of everything below it."""
+    """The schema of one object and of everything below it, with its rules under `RULES_KEY`."""
     properties: dict[str, Schema] = {}
     required: list[str] = []
     for name, field in model.model_fields.items():
@@ -49,7 +52,7 @@ def object_schema(model: type[ApiObject]) -> Schema:
         schema["required"] = required
     if issubclass(model, Open):
         schema["x-kubernetes-preserve-unknown-fields"] = True
-    return schema | _validations(rule for rule in RULES if isinstance(rule.on, type) and issubclass(model, rule.on))
+    return schema | _ruled(rule for rule in RULES if isinstance(rule.on, type) and issubclass(model, rule.on))
 
 
 def _property(model: type[ApiObject], name: str, field: FieldInfo) -> Schema:
@@ -65,14 +68,16 @@ def _property(model: type[ApiObject], name: str, field: FieldInfo) -> Schema:
 def _default(model: type[ApiObject], field: FieldInfo) -> Any:
     """The default as the CRD has it, or None. See `CoreObject` for why those have none."""
     value = field.default
-    if field.is_required() or value is None or issubclass(model, CoreObject):
-        return None
+    if field.is_required() or field.default_factory or value is None or issubclass(model, CoreObject):
+        return None  # only empty maps have a factory
     if isinstance(value, ApiObject):
         fields = type(value).model_fields.items()
-        return {each.alias or name: d for name, each in fields if (d := _default(type(value), each)) is not None}
+        return {
+            each.alias or name: d for name, each in fields if (d := _default(type(value), each)) is not None
+        }
     if isinstance(value, tuple):
         return list(value) or None
-    return None if value in ("", {}) else value
+    return None if value == "" else value
 
 
 def value_schema(annotation: Any, markers: Sequence[Any], where: str) -> Schema:
@@ -82,7 +87,7 @@ def value_schema(annotation: Any, markers: Sequence[Any], where: str) -> Schema:
     formats = [marker for marker in markers if isinstance(marker, Format)]
     if DATE_TIME in formats:
         schema["format"] = DATE_TIME.name
-    return schema | _validations(rule for rule in RULES if rule.on in formats)
+    return schema | _ruled(rule for rule in RULES if rule.on in formats)
 
 
 def _flatten(annotation: Any, markers: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
@@ -101,12 +106,6 @@ def _flatten(annotation: Any, markers: tuple[Any, ...]) -> tuple[Any, tuple[Any,
 
 def _typed(annotation: Any, markers: tuple[Any, ...], where: str) -> Schema:
     origin = get_origin(annotation)
-    if any(isinstance(marker, IntegerOrText) for marker in markers):
-        return {
-            "x-kubernetes-int-or-string": True,
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "maxLength": _marker(markers, Text, where).max,
-        }
     if isinstance(annotation, type) and issubclass(annotation, ApiObject):
         return object_schema(annotation)
     if origin is Literal:
@@ -117,6 +116,16 @@ def _typed(annotation: Any, markers: tuple[Any, ...], where: str) -> Schema:
         values = value_schema(get_args(annotation)[1], (), f"{where}[*]")
         entries = _marker(markers, Entries, where)
         return {"type": "object", "additionalProperties": values, "maxProperties": entries.max}
+    return _scalar(annotation, markers, where)
+
+
+def _scalar(annotation: Any, markers: tuple[Any, ...], where: str) -> Schema:
+    if any(isinstance(marker, IntegerOrText) for marker in markers):
+        return {
+            "x-kubernetes-int-or-string": True,
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "maxLength": _marker(markers, Text, where).max,
+        }
     if annotation is bool:
         return {"type": "boolean"}
     if annotation is int:
@@ -149,10 +158,24 @@ def _string(text: Text) -> Schema:
 def _marker(markers: Iterable[Any], kind: type[M], where: str) -> M:
     found = [marker for marker in markers if isinstance(marker, kind)]
     if not found:
-        raise SchemaError(f"{where} needs a {kind.__name__} bound: unbounded fields exceed the CEL cost budget")
+        raise SchemaError(
+            f"{where} needs a {kind.__name__} bound: unbounded fields exceed the CEL cost budget"
+        )
     return found[-1]
 
 
-def _validations(rules: Iterable[Rule]) -> Schema:
-    written = [rule.validation() for rule in rules]
-    return {"x-kubernetes-validations": written} if written else {}
+def _ruled(rules: Iterable[Rule]) -> Schema:
+    found = tuple(rules)
+    return {RULES_KEY: found} if found else {}
+
+
+def published(node: Any) -> Any:
+    """The schema as the API server takes it: rules as x-kubernetes-validations."""
+    if isinstance(node, list):
+        return [published(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    written = {key: published(value) for key, value in node.items() if key != RULES_KEY}
+    if RULES_KEY in node:
+        written["x-kubernetes-validations"] = [rule.validation() for rule in node[RULES_KEY]]
+    return written

@@ -17,7 +17,8 @@ class NodeSelectorRequirement(CoreObject):
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]
     """How the node's value relates to `values`."""
     values: Annotated[tuple[LabelValue, ...], Items(max=64)] = ()
-    """Label values: at least one for In and NotIn, none for Exists and DoesNotExist, one integer for Gt and Lt."""
+    """Label values: at least one for In and NotIn, none for Exists and DoesNotExist, one integer for Gt and
+    Lt."""
 
 
 class NodeFieldRequirement(CoreObject):
@@ -96,7 +97,9 @@ class WeightedPodAffinityTerm(CoreObject):
 class PodAffinity(CoreObject):
     """Pods to be near to (podAffinity) or far from (podAntiAffinity)."""
 
-    required_during_scheduling_ignored_during_execution: Annotated[tuple[PodAffinityTerm, ...], Items(max=8)] = ()
+    required_during_scheduling_ignored_during_execution: Annotated[
+        tuple[PodAffinityTerm, ...], Items(max=8)
+    ] = ()
     """Must hold; all of them."""
     preferred_during_scheduling_ignored_during_execution: Annotated[
         tuple[WeightedPodAffinityTerm, ...], Items(max=8)

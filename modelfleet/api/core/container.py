@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from modelfleet.api.base import (
     ApiObject,
     CoreObject,
@@ -30,10 +32,10 @@ ResourceList = Annotated[Mapping[str, ResourceQuantity], Entries(max=32), RESOUR
 class Resources(CoreObject):
     """What the container gets and may use."""
 
-    requests: ResourceList = {}
+    requests: ResourceList = Field(default_factory=dict)
     """Reserved on the node: cpu, memory, ephemeral-storage, hugepages-<size> or a device such as rdma/hca.
     Default: the limits."""
-    limits: ResourceList = {}
+    limits: ResourceList = Field(default_factory=dict)
     """Never exceeded; a container over its memory limit is killed."""
 
 
@@ -47,7 +49,8 @@ class VolumeMount(CoreObject):
     sub_path: RelativePath | None = None
     """Path inside the volume. Default: its root."""
     sub_path_expr: Annotated[str, Text(max=1024, min=1), EXPANDED_PATH] | None = None
-    """Path inside the volume in which `$(NAME)` is replaced from the environment. Not together with subPath."""
+    """Path inside the volume in which `$(NAME)` is replaced from the environment. Not together with
+    subPath."""
     read_only: bool = False
     """true: mounted read-only. Default false."""
 

@@ -29,15 +29,17 @@ class FieldReference(CoreObject):
     api_version: Literal["v1"] | None = None
     """Version of the schema the path is written for. Default v1."""
     field_path: Annotated[str, Text(max=256, min=1), FIELD_PATH]
-    """metadata.name, metadata.namespace, metadata.uid, metadata.labels['<key>'], metadata.annotations['<key>'],
-    spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP or status.podIPs."""
+    """metadata.name, metadata.namespace, metadata.uid, metadata.labels['<key>'],
+    metadata.annotations['<key>'], spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs,
+    status.podIP or status.podIPs."""
 
 
 class ResourceFieldReference(CoreObject):
     """A request or limit of the serving container."""
 
     resource: Annotated[str, Text(max=253, min=1), RESOURCE_FIELD]
-    """limits.cpu, limits.memory, limits.ephemeral-storage, limits.hugepages-<size>, or the same under requests."""
+    """limits.cpu, limits.memory, limits.ephemeral-storage, limits.hugepages-<size>, or the same under
+    requests."""
     divisor: Quantity | None = None
     """Unit of the result, such as 1Mi for memory in MiB. Default 1: bytes, or whole CPUs rounded up."""
 
@@ -76,7 +78,7 @@ class OptionalReference(CoreObject):
 
 
 class EnvFromSource(CoreObject):
-    """All keys of one ConfigMap or Secret as variables; exactly one of configMapRef and secretRef must be set."""
+    """All keys of one ConfigMap or Secret as variables; exactly one of the two must be set."""
 
     prefix: Annotated[str, Text(max=256), ENV_PREFIX] = ""
     """Put in front of each key."""

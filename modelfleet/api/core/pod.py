@@ -2,6 +2,8 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from modelfleet.api.base import (
     Annotations,
     CoreObject,
@@ -27,7 +29,7 @@ class Pod(CoreObject):
     """Service account the pods run as; it must exist. Default: default."""
     image_pull_secrets: Annotated[tuple[LocalReference, ...], Items(max=16, key="name")] = ()
     """Secrets with registry credentials, read by the kubelet only."""
-    node_selector: Labels = {}
+    node_selector: Labels = Field(default_factory=dict)
     """Node labels that must be present with exactly these values."""
     affinity: Affinity | None = None
     """Which nodes, and near to or away from which pods."""
@@ -45,10 +47,11 @@ class Pod(CoreObject):
     """Seconds between SIGTERM and SIGKILL: time to finish running requests. Default 30."""
     security_context: PodSecurityContext | None = None
     """Privileges of the pods and ownership of volumes."""
-    labels: Annotated[Labels, POD_LABELS] = {}
+    labels: Annotated[Labels, POD_LABELS] = Field(default_factory=dict)
     """Further labels of the pods, not of anything else. app.kubernetes.io/managed-by and keys of
     modelfleet.dev are set by the controller."""
-    annotations: Annotations = {}
-    """Further annotations of the pods, not of anything else. Keys of modelfleet.dev are set by the controller."""
+    annotations: Annotations = Field(default_factory=dict)
+    """Further annotations of the pods, not of anything else. Keys of modelfleet.dev are set by the
+    controller."""
     volumes: Annotated[tuple[Volume, ...], Items(max=32, key="name")] = ()
     """Volumes that container.volumeMounts can mount."""

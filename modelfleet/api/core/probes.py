@@ -6,7 +6,7 @@ address it can reach (Pod Security "baseline" refuses it since Kubernetes 1.34).
 
 from typing import Annotated, Literal
 
-from modelfleet.api.base import Count, CoreObject, Format, Items, Port, PortReference, Range, Text
+from modelfleet.api.base import CoreObject, Count, Format, Items, Port, PortReference, Range, Text
 
 HTTP_HEADER = Format("HTTP header name")
 

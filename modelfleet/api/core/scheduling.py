@@ -44,7 +44,8 @@ class TopologySpreadConstraint(CoreObject):
     node_taints_policy: Literal["Honor", "Ignore"] | None = None
     """Whether nodes with taints the pod does not tolerate are left out. Default Ignore: they count."""
     match_label_keys: LabelKeys = ()
-    """Label keys whose values are taken from the pod, such as pod-template-hash: each revision is spread alone."""
+    """Label keys whose values are taken from the pod, such as pod-template-hash: each revision is spread
+    alone."""
 
 
 SpreadConstraints = Annotated[tuple[TopologySpreadConstraint, ...], Items(max=8), SPREAD]

@@ -1,8 +1,8 @@
-"""Security contexts. Fields that reach the node (privileged, procMount, sysctls, windowsOptions) are left out."""
+"""Security contexts, without the fields that reach the node: privileged, procMount, sysctls."""
 
 from typing import Annotated, Literal
 
-from modelfleet.api.base import Count, CoreObject, Format, Items, RelativePath, Text
+from modelfleet.api.base import CoreObject, Count, Format, Items, RelativePath, Text
 
 CAPABILITY = Format("capability")
 
@@ -36,7 +36,8 @@ class ConfinementProfile(CoreObject):
     """A seccomp or AppArmor profile."""
 
     type: Literal["RuntimeDefault", "Unconfined", "Localhost"]
-    """RuntimeDefault (the container runtime's profile), Unconfined (none) or Localhost (a file on the node)."""
+    """RuntimeDefault (the container runtime's profile), Unconfined (none) or Localhost (a file on the
+    node)."""
     localhost_profile: RelativePath | None = None
     """Profile on the node; required with type Localhost, not allowed with others."""
 

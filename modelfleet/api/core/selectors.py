@@ -2,6 +2,8 @@
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from modelfleet.api.base import CoreObject, DNSSubdomain, Items, Labels, LabelValue, QualifiedName
 
 
@@ -19,7 +21,7 @@ class LabelSelectorRequirement(CoreObject):
 class LabelSelector(CoreObject):
     """Selects objects by label; all conditions must hold. An empty selector selects every object."""
 
-    match_labels: Labels = {}
+    match_labels: Labels = Field(default_factory=dict)
     """Labels that must be present with exactly these values."""
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], Items(max=8)] = ()
     """Further conditions; all must hold."""

@@ -1,4 +1,4 @@
-"""Volumes of the pod. Every source is typed; sources that reach into the node's file system do not exist here."""
+"""Volumes of the pod; every source is typed, and none reaches into the node's file system."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -179,7 +179,9 @@ class CSIVolume(CoreObject):
     """true: mounted read-only. Default false."""
     fs_type: Annotated[str, Text(max=64)] | None = None
     """File system to make. Default: the driver's."""
-    volume_attributes: Annotated[Mapping[str, Annotated[str, Text(max=4096)]], Entries(max=64)] = {}
+    volume_attributes: Annotated[Mapping[str, Annotated[str, Text(max=4096)]], Entries(max=64)] = Field(
+        default_factory=dict
+    )
     """Settings for the driver."""
     node_publish_secret_ref: LocalReference | None = None
     """Secret handed to the driver by the kubelet."""
@@ -197,9 +199,9 @@ class ImageVolume(CoreObject):
 class ClaimTemplateMetadata(CoreObject):
     """Metadata of the claim."""
 
-    labels: Labels = {}
+    labels: Labels = Field(default_factory=dict)
     """Labels of the claim."""
-    annotations: Annotations = {}
+    annotations: Annotations = Field(default_factory=dict)
     """Annotations of the claim."""
 
 

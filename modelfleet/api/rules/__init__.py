@@ -1,4 +1,4 @@
-"""The rule table: every rule of every kind, once, for the CRDs, for `modelfleet validate` and for the tests."""
+"""The rule table: every rule of every kind, once, for the CRDs, `modelfleet validate` and the tests."""
 
 from modelfleet.api.rules.container import CONTAINER_RULES
 from modelfleet.api.rules.formats import FORMAT_RULES

@@ -43,7 +43,7 @@ def _huge_pages_accompanied(self: dict[str, Any]) -> bool:
 
 def _divisor(self: dict[str, Any]) -> bool:
     allowed = _CPU_DIVISORS if self["resource"].endswith(".cpu") else _BYTE_DIVISORS
-    return "divisor" not in self or str(self["divisor"]) in allowed
+    return any(str(self.get("divisor", "1")) == each for each in allowed)
 
 
 def _localhost(self: dict[str, Any]) -> bool:
@@ -58,7 +58,9 @@ def _listed(values: tuple[str, ...]) -> str:
     return ", ".join(f"'{value}'" for value in values)
 
 
-_READABLE = "(!(k in self.limits) || !isQuantity(string(self.requests[k])) || !isQuantity(string(self.limits[k])) || "
+_READABLE = (
+    "(!(k in self.limits) || !isQuantity(string(self.requests[k])) || !isQuantity(string(self.limits[k])) || "
+)
 _NOT_ROOT_CEL = "!(has(self.runAsNonRoot) && self.runAsNonRoot && has(self.runAsUser) && self.runAsUser == 0)"
 _NOT_ROOT = "must not be 0 together with runAsNonRoot: true: choose another UID, or remove runAsNonRoot"
 
@@ -91,7 +93,9 @@ CONTAINER_RULES = (
         "must also name cpu or memory when it names hugepages",
         "limits",
     ),
-    at_most_one(VolumeMount, "subPath", "subPathExpr", "must have subPath or subPathExpr, not both: remove one"),
+    at_most_one(
+        VolumeMount, "subPath", "subPathExpr", "must have subPath or subPathExpr, not both: remove one"
+    ),
     at_most_one(EnvVar, "value", "valueFrom", "must have value or valueFrom, not both: remove one"),
     exactly_one(
         EnvVarSource,
@@ -101,13 +105,17 @@ CONTAINER_RULES = (
     Rule(
         EnvVarSource,
         "!has(self.fieldRef) || !(self.fieldRef.fieldPath in ['metadata.labels', 'metadata.annotations'])",
-        lambda self: self.get("fieldRef", {}).get("fieldPath") not in ("metadata.labels", "metadata.annotations"),
-        "must name one label or annotation, such as metadata.labels['app']; all of them need a downwardAPI volume",
+        lambda self: (
+            self.get("fieldRef", {}).get("fieldPath") not in ("metadata.labels", "metadata.annotations")
+        ),
+        "must name one label or annotation, such as metadata.labels['app']; all of them need a "
+        "downwardAPI volume",
         "fieldRef.fieldPath",
     ),
     Rule(
         ResourceFieldReference,
-        f"!has(self.divisor) || string(self.divisor) in (self.resource.endsWith('.cpu') ? [{_listed(_CPU_DIVISORS)}] "
+        f"!has(self.divisor) || string(self.divisor) in (self.resource.endsWith('.cpu') ? "
+        f"[{_listed(_CPU_DIVISORS)}] "
         f": [{_listed(_BYTE_DIVISORS)}])",
         _divisor,
         "must be 1 or 1m for cpu, and one unit such as 1, 1M or 1Mi for everything else",
@@ -135,7 +143,8 @@ CONTAINER_RULES = (
         ReadinessProbe,
         "!has(self.terminationGracePeriodSeconds)",
         lambda self: "terminationGracePeriodSeconds" not in self,
-        "must not be set for a readiness probe, which ends no container: use pod.terminationGracePeriodSeconds",
+        "must not be set for a readiness probe, which ends no container: use "
+        "pod.terminationGracePeriodSeconds",
         "terminationGracePeriodSeconds",
     ),
     Rule(

@@ -8,8 +8,7 @@ import re
 from typing import Any
 
 from modelfleet.api import base, quantity
-from modelfleet.api.core import container, env, pod, probes, security
-from modelfleet.api.core import volumes
+from modelfleet.api.core import container, env, pod, probes, security, volumes
 from modelfleet.api.inference import APP_PROTOCOL
 from modelfleet.api.meta import GROUP, MANAGED_BY_LABEL, PORT_NAME
 from modelfleet.api.route import DURATION, HOSTNAME, URL_PATH
@@ -35,10 +34,7 @@ _PATH_CHARACTERS = "([-A-Za-z0-9/._~!$&()*+,;=:@]|[%][0-9a-fA-F][0-9a-fA-F])"
 _HOST = r"([a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]+)?"
 _REPOSITORY = "[a-z0-9]+([._-]+[a-z0-9]+)*"
 _DIGEST = "[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
-_IMAGE = (
-    f"({_HOST}/)?{_REPOSITORY}(/{_REPOSITORY})*"
-    f"(:[A-Za-z0-9_][-A-Za-z0-9_.]{{0,127}})?(@{_DIGEST})?"
-)
+_IMAGE = f"({_HOST}/)?{_REPOSITORY}(/{_REPOSITORY})*(:[A-Za-z0-9_][-A-Za-z0-9_.]{{0,127}})?(@{_DIGEST})?"
 _RESERVED_LABEL = f"{MANAGED_BY_LABEL}|pod-template-hash|([-a-z0-9.]+[.])?{GROUP.replace('.', '[.]')}/.*"
 _RESERVED_ANNOTATION = f"([-A-Za-z0-9.]+[.])?{GROUP.replace('.', '[.]')}/.*"
 
@@ -73,36 +69,52 @@ def _is_port(value: Any) -> bool:
 
 
 def _is_percent_or_count(value: Any) -> bool:
-    return value >= 0 if isinstance(value, int) else re.fullmatch("(0|[1-9][0-9]{0,2})%", value, re.ASCII) is not None
+    return (
+        value >= 0
+        if isinstance(value, int)
+        else re.fullmatch("(0|[1-9][0-9]{0,2})%", value, re.ASCII) is not None
+    )
 
 
 def _descends(path: str) -> bool:
     return not path.startswith(("/", "..")) and "/../" not in path and not path.endswith("/..")
 
 
-_DESCENDS_CEL = "!self.startsWith('/') && !self.startsWith('..') && !self.contains('/../') && !self.endsWith('/..')"
+_DESCENDS_CEL = (
+    "!self.startsWith('/') && !self.startsWith('..') && !self.contains('/../') && !self.endsWith('/..')"
+)
 _RELATIVE = "must be a path inside the volume: not starting with / or .., without /../"
 
 NAMES = (
-    matching(base.DNS_LABEL, _LABEL, "must be a DNS label: lower-case letters, digits and -, no - at either end"),
+    matching(
+        base.DNS_LABEL, _LABEL, "must be a DNS label: lower-case letters, digits and -, no - at either end"
+    ),
     matching(
         base.DNS_SUBDOMAIN,
         _SUBDOMAIN,
-        "must be a DNS name: lower-case letters, digits, - and ., each part starting and ending with a letter or digit",
+        "must be a DNS name: lower-case letters, digits, - and ., each part starting and ending with a "
+        "letter or digit",
     ),
     matching(
         base.QUALIFIED_NAME,
         _QUALIFIED,
-        "must be a key such as app or example.com/app: letters, digits, -, _ and ., at most 63 characters after the /",
+        "must be a key such as app or example.com/app: letters, digits, -, _ and ., at most 63 "
+        "characters after the /",
     ),
     matching(
-        base.LABEL_VALUE, _VALUE, "must be a label value: letters, digits, -, _ and ., starting and ending with a letter or digit"
+        base.LABEL_VALUE,
+        _VALUE,
+        "must be a label value: letters, digits, -, _ and ., starting and ending with a letter or digit",
     ),
     matching(
-        env.ENV_NAME, "[ -<>-~]+", "must be a variable name of printable ASCII characters without =, such as MODEL_ID"
+        env.ENV_NAME,
+        "[ -<>-~]+",
+        "must be a variable name of printable ASCII characters without =, such as MODEL_ID",
     ),
     matching(env.ENV_PREFIX, "[ -<>-~]*", "must be of printable ASCII characters without =, such as MODEL_"),
-    matching(probes.HTTP_HEADER, "[-A-Za-z0-9]+", "must be a header name of letters, digits and -, such as X-Probe"),
+    matching(
+        probes.HTTP_HEADER, "[-A-Za-z0-9]+", "must be a header name of letters, digits and -, such as X-Probe"
+    ),
     Rule(
         security.CAPABILITY,
         "self.matches('^[A-Z][A-Z0-9_]*$') && !self.startsWith('CAP_')",
@@ -110,12 +122,16 @@ NAMES = (
         "must be a capability in capital letters without CAP_, such as IPC_LOCK or ALL",
     ),
     matching(
-        APP_PROTOCOL, _QUALIFIED, "must be a protocol name such as http, kubernetes.io/h2c or example.com/my-protocol"
+        APP_PROTOCOL,
+        _QUALIFIED,
+        "must be a protocol name such as http, kubernetes.io/h2c or example.com/my-protocol",
     ),
     Rule(
         base.CONFIG_KEY,
         "self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",
-        lambda self: _full("[-._a-zA-Z0-9]+").fullmatch(self) is not None and self != "." and not self.startswith(".."),
+        lambda self: (
+            _full("[-._a-zA-Z0-9]+").fullmatch(self) is not None and self != "." and not self.startswith("..")
+        ),
         "must be a key of letters, digits, -, _ and ., not starting with ..",
     ),
 )
@@ -123,9 +139,11 @@ NAMES = (
 MAPS = (
     Rule(
         base.LABELS,
-        f"self.all(k, size(k) <= {base.KEY_MAX} && k.matches('^({_QUALIFIED})$') && self[k].matches('^({_VALUE})$'))",
+        f"self.all(k, size(k) <= {base.KEY_MAX} && k.matches('^({_QUALIFIED})$') && "
+        f"self[k].matches('^({_VALUE})$'))",
         lambda self: all(
-            len(k) <= base.KEY_MAX and _label_key.fullmatch(k) and _label_value.fullmatch(v) for k, v in self.items()
+            len(k) <= base.KEY_MAX and _label_key.fullmatch(k) and _label_value.fullmatch(v)
+            for k, v in self.items()
         ),
         "must have keys such as app or example.com/app and values of letters, digits, -, _ and .: "
         "put other values into annotations",
@@ -150,10 +168,16 @@ MAPS = (
     Rule(
         container.RESOURCE_LIST,
         f"self.all(k, k.matches('^({_STANDARD_RESOURCE})$') || "
-        f"(k.contains('/') && !k.startsWith('requests.') && size(k) <= {base.KEY_MAX} && k.matches('^({_QUALIFIED})$')))",
+        f"(k.contains('/') && !k.startsWith('requests.') && size(k) <= {base.KEY_MAX} && "
+        f"k.matches('^({_QUALIFIED})$')))",
         lambda self: all(
             _standard_resource.fullmatch(k)
-            or ("/" in k and not k.startswith("requests.") and len(k) <= base.KEY_MAX and _label_key.fullmatch(k))
+            or (
+                "/" in k
+                and not k.startswith("requests.")
+                and len(k) <= base.KEY_MAX
+                and _label_key.fullmatch(k)
+            )
             for k in self
         ),
         "must name resources: cpu, memory, ephemeral-storage, hugepages-<size> such as hugepages-2Mi, "
@@ -178,7 +202,8 @@ VALUES = (
         base.QUANTITY,
         f"string(self).matches('^({_QUANTITY})$') && quantity(string(self)).isLessThan(quantity('8Ei'))",
         _is_quantity,
-        "must be a quantity: a number with an optional unit such as 500m, 2 or 16Gi, not negative and below 8Ei",
+        "must be a quantity: a number with an optional unit such as 500m, 2 or 16Gi, not negative and "
+        "below 8Ei",
     ),
     Rule(
         base.PORT,
@@ -194,41 +219,47 @@ VALUES = (
     ),
     Rule(base.RELATIVE_PATH, _DESCENDS_CEL, _descends, _RELATIVE),
     Rule(container.EXPANDED_PATH, _DESCENDS_CEL, _descends, _RELATIVE),
-    matching(
-        container.MOUNT_PATH, "/[^:]*", "must be an absolute path without colons, such as /models"
-    ),
+    matching(container.MOUNT_PATH, "/[^:]*", "must be an absolute path without colons, such as /models"),
     matching(
         container.IMAGE,
         _IMAGE,
-        "must be an image reference such as registry.example.com/team/server:1.2: repository in lower case, no spaces",
+        "must be an image reference such as registry.example.com/team/server:1.2: repository in lower "
+        "case, no spaces",
     ),
     Rule(
         env.FIELD_PATH,
         f'self.matches(r"^({_FIELD_PATH})$")',
         lambda self: _full(_FIELD_PATH).fullmatch(self) is not None,
-        "must be a field of the pod such as metadata.name, metadata.labels['app'], spec.nodeName or status.podIP",
+        "must be a field of the pod such as metadata.name, metadata.labels['app'], spec.nodeName or "
+        "status.podIP",
     ),
     matching(
         env.RESOURCE_FIELD,
         f"(limits|requests)[.]({_STANDARD_RESOURCE})",
-        "must be limits.<resource> or requests.<resource> with cpu, memory, ephemeral-storage or hugepages-<size>",
+        "must be limits.<resource> or requests.<resource> with cpu, memory, ephemeral-storage or "
+        "hugepages-<size>",
     ),
     Rule(
         HOSTNAME,
         f"self.matches('^([*][.])?{_SUBDOMAIN}$') && !self.matches('^[0-9.]+$')",
-        lambda self: _full(f"([*][.])?{_SUBDOMAIN}").fullmatch(self) is not None
-        and _full("[0-9.]+").fullmatch(self) is None,
+        lambda self: (
+            _full(f"([*][.])?{_SUBDOMAIN}").fullmatch(self) is not None
+            and _full("[0-9.]+").fullmatch(self) is None
+        ),
         "must be a host name in lower case such as models.example.com or *.example.com, not an IP address, "
         "without scheme, port or path",
     ),
     Rule(
         URL_PATH,
         f"self.matches('^/{_PATH_CHARACTERS}*$') && !self.contains('//') && !self.contains('/./') "
-        "&& !self.contains('/../') && !self.contains('%2f') && !self.contains('%2F') && !self.endsWith('/..') "
+        "&& !self.contains('/../') && !self.contains('%2f') && !self.contains('%2F') && "
+        "!self.endsWith('/..') "
         "&& !self.endsWith('/.')",
-        lambda self: _full(f"/{_PATH_CHARACTERS}*").fullmatch(self) is not None
-        and not any(part in self for part in ("//", "/./", "/../", "%2f", "%2F"))
-        and not self.endswith(("/..", "/.")),
+        lambda self: (
+            _full(f"/{_PATH_CHARACTERS}*").fullmatch(self) is not None
+            and not any(part in self for part in ("//", "/./", "/../", "%2f", "%2F"))
+            and not self.endswith(("/..", "/."))
+        ),
         "must be a path that starts with /, such as /v1, without //, /./, /../, query or fragment",
     ),
     matching(

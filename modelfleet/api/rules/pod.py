@@ -1,6 +1,5 @@
 """Rules on placement and volumes: what core/v1 would refuse in the pod template."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from modelfleet.api.core.affinity import NodeSelectorRequirement, PodAffinityTerm
@@ -35,7 +34,7 @@ def _is_integer(text: str) -> bool:
 
 
 def _compares_one_integer(self: dict[str, Any]) -> bool:
-    values: Sequence[str] = self.get("values", ())
+    values = self.get("values", ())
     return self["operator"] not in _COMPARISONS or (len(values) == 1 and _is_integer(values[0]))
 
 
@@ -123,7 +122,8 @@ POD_RULES = (
     ),
     Rule(
         SPREAD,
-        "self.all(a, self.exists_one(b, a.topologyKey == b.topologyKey && a.whenUnsatisfiable == b.whenUnsatisfiable))",
+        "self.all(a, self.exists_one(b, a.topologyKey == b.topologyKey && a.whenUnsatisfiable == "
+        "b.whenUnsatisfiable))",
         _spread_once,
         "must have each pair of topologyKey and whenUnsatisfiable once: remove the other, or merge them",
     ),
@@ -132,7 +132,8 @@ POD_RULES = (
         Volume,
         f"!self.name.startsWith('{RESERVED_VOLUME_PREFIX}')",
         lambda self: not self["name"].startswith(RESERVED_VOLUME_PREFIX),
-        f"must not start with {RESERVED_VOLUME_PREFIX}, which is kept for volumes the controller adds: choose another name",
+        f"must not start with {RESERVED_VOLUME_PREFIX}, which is kept for volumes the controller adds: "
+        f"choose another name",
         "name",
     ),
     exactly_one(VolumeProjection, _PROJECTIONS, f"must have exactly one of {', '.join(_PROJECTIONS)}"),

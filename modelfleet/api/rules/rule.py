@@ -4,6 +4,9 @@ The CEL expression and the Python predicate say the same thing about the same JS
 runs every case against both. The message names what to write instead. A rule stands on the type or format
 it is about, never higher: the API server skips rules of a value that an update leaves alone, so a rule that
 a stored object breaks must not block `suspend` (ratcheting, KEP-4008; api.md, "Rules for every kind").
+
+What is not forgiven is a rule that can't be evaluated (seen on 1.36.3). Rules may read a required field
+without asking `has` only because no release makes a field required that an earlier one did not.
 """
 
 import re
@@ -42,7 +45,9 @@ class Rule:
 
     def validation(self) -> dict[str, Any]:
         """The entry in x-kubernetes-validations."""
-        return {"rule": self.cel, "message": self.message} | ({"fieldPath": f".{self.field}"} if self.field else {})
+        return {"rule": self.cel, "message": self.message} | (
+            {"fieldPath": f".{self.field}"} if self.field else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +119,24 @@ def matching(on: Format, pattern: str, message: str) -> Rule:
     if "'" in pattern:
         raise ValueError(f"{pattern!r}: a quote would end the CEL string")
     compiled = re.compile(pattern, re.ASCII)
-    return Rule(on, f"self.matches(r'^({pattern})$')", lambda self: compiled.fullmatch(self) is not None, message)
+    return Rule(
+        on, f"self.matches(r'^({pattern})$')", lambda self: compiled.fullmatch(self) is not None, message
+    )
 
 
 def exactly_one(on: type[ApiObject], fields: tuple[str, ...], message: str) -> Rule:
     """An object must have exactly one of some fields: a union."""
     listed = ", ".join(f"has(self.{name})" for name in fields)
-    return Rule(on, f"[{listed}].exists_one(x, x)", lambda self: sum(name in self for name in fields) == 1, message)
+    return Rule(
+        on, f"[{listed}].exists_one(x, x)", lambda self: sum(name in self for name in fields) == 1, message
+    )
 
 
 def at_most_one(on: type[ApiObject], first: str, second: str, message: str) -> Rule:
     """Two fields exclude each other."""
-    return Rule(on, f"!(has(self.{first}) && has(self.{second}))", lambda self: not (first in self and second in self), message)
+    return Rule(
+        on,
+        f"!(has(self.{first}) && has(self.{second}))",
+        lambda self: not (first in self and second in self),
+        message,
+    )

@@ -1,4 +1,4 @@
-"""Rules on scaling; most are KEDA's own, whose webhook fails open (kedacore/keda, scaledobject_webhook.go)."""
+"""Rules on scaling; most are KEDA's own, whose webhook fails open (keda, scaledobject_webhook.go)."""
 
 from typing import Any
 
@@ -55,14 +55,16 @@ SCALING_RULES = (
         Scaling,
         f"self.minReplicas > 0 || ({_HAS_TRIGGERS})",
         lambda self: self["minReplicas"] > 0 or bool(_triggers(self)),
-        "must not be 0 without triggers, since nothing could wake the model: add a trigger, or set suspend: true to stop it",
+        "must not be 0 without triggers, since nothing could wake the model: add a trigger, or set "
+        "suspend: true to stop it",
         "minReplicas",
     ),
     Rule(
         Scaling,
         f"self.minReplicas > 0 || !({_HAS_TRIGGERS}) || {_HAS_EXTERNAL}",
         lambda self: self["minReplicas"] > 0 or not _triggers(self) or _external(self),
-        "must not be 0 with cpu and memory triggers only, which exist only while a pod runs: set 1, or add a trigger "
+        "must not be 0 with cpu and memory triggers only, which exist only while a pod runs: set 1, or "
+        "add a trigger "
         "for a queue or the gateway",
         "minReplicas",
     ),
@@ -97,10 +99,16 @@ SCALING_RULES = (
     ),
     Rule(
         Scaling,
-        "!has(self.fallback) || !has(self.fallback.behavior) || self.fallback.behavior != 'scalingModifiers' || "
-        "(has(self.scalingModifiers) && has(self.scalingModifiers.formula) && self.scalingModifiers.formula != '')",
-        lambda self: self.get("fallback", {}).get("behavior") != "scalingModifiers" or bool(_modifiers(self).get("formula")),
-        "must not be scalingModifiers without scalingModifiers.formula: add a formula, or choose another behavior",
+        "!has(self.fallback) || !has(self.fallback.behavior) || self.fallback.behavior != "
+        "'scalingModifiers' || "
+        "(has(self.scalingModifiers) && has(self.scalingModifiers.formula) && "
+        "self.scalingModifiers.formula != '')",
+        lambda self: (
+            self.get("fallback", {}).get("behavior") != "scalingModifiers"
+            or bool(_modifiers(self).get("formula"))
+        ),
+        "must not be scalingModifiers without scalingModifiers.formula: add a formula, or choose "
+        "another behavior",
         "fallback.behavior",
     ),
     Rule(
@@ -138,7 +146,8 @@ SCALING_RULES = (
         "!has(self.metricType) || "
         "(self.type in ['cpu', 'memory'] ? self.metricType != 'Value' : self.metricType != 'Utilization')",
         lambda self: self.get("metricType") != ("Value" if self["type"] in _RESOURCE else "Utilization"),
-        "must be Utilization or AverageValue for cpu and memory, and AverageValue or Value for every other trigger",
+        "must be Utilization or AverageValue for cpu and memory, and AverageValue or Value for every "
+        "other trigger",
         "metricType",
     ),
 )

@@ -4,12 +4,19 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from modelfleet.api.inference import InferenceService, InferenceServiceSpec, PodDisruptionBudget, Rollout, Service
+from modelfleet.api.inference import (
+    InferenceService,
+    InferenceServiceSpec,
+    PodDisruptionBudget,
+    Rollout,
+    Service,
+)
 from modelfleet.api.meta import NAME_MAX
 from modelfleet.api.route import Route, Timeouts
 from modelfleet.api.rules.rule import Across, Rule, Unchanged, at, exactly_one
 
-_NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_NAME = re.compile(_DNS_1035, re.ASCII)
 _UNITS = {"h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000)}
 _PERIOD, _FAILURES = 10, 3
 """periodSeconds and failureThreshold of a probe that leaves them out (core/v1)."""
@@ -71,10 +78,14 @@ _ZERO = "[dyn(0), dyn('0%')]"
 SERVING_RULES = (
     Rule(
         InferenceService,
-        f"size(self.metadata.name) <= {NAME_MAX} && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-        lambda self: len(self["metadata"]["name"]) <= NAME_MAX and _NAME.fullmatch(self["metadata"]["name"]) is not None,
-        f"metadata.name must start with a lower-case letter and have lower-case letters, digits and -, at most "
-        f"{NAME_MAX} characters, since the Service and KEDA's autoscaler are named after it: choose a shorter or simpler name",
+        f"size(self.metadata.name) <= {NAME_MAX} && self.metadata.name.matches('^{_DNS_1035}$')",
+        lambda self: (
+            len(self["metadata"]["name"]) <= NAME_MAX and _NAME.fullmatch(self["metadata"]["name"]) is not None
+        ),
+        "must start with a lower-case letter and have lower-case letters, digits and -, at most "
+        f"{NAME_MAX} characters, since the Service and KEDA's autoscaler are named after it: "
+        "choose a shorter or simpler name",
+        "metadata.name",
     ),
     Unchanged(
         Service,
@@ -86,8 +97,10 @@ SERVING_RULES = (
     ),
     Rule(
         Route,
-        "self.parentRefs.all(a, self.parentRefs.exists_one(b, a.name == b.name && a.sectionName == b.sectionName && "
-        "has(a.__namespace__) == has(b.__namespace__) && (!has(a.__namespace__) || a.__namespace__ == b.__namespace__)))",
+        "self.parentRefs.all(a, self.parentRefs.exists_one(b, a.name == b.name && a.sectionName == "
+        "b.sectionName && "
+        "has(a.__namespace__) == has(b.__namespace__) && (!has(a.__namespace__) || a.__namespace__ == "
+        "b.__namespace__)))",
         _parents_once,
         "must name each listener once: remove the repeated one",
         "parentRefs",
@@ -95,7 +108,8 @@ SERVING_RULES = (
     Rule(
         Timeouts,
         "!has(self.backendRequest) || !self.request.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || "
-        "!self.backendRequest.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.request) == duration('0s') || "
+        "!self.backendRequest.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.request) == "
+        "duration('0s') || "
         "duration(self.backendRequest) <= duration(self.request)",
         _backend_within_request,
         "must not be longer than request: shorten it, or lengthen request",
@@ -125,7 +139,8 @@ SERVING_RULES = (
     ),
     Rule(
         Rollout,
-        f"!(has(self.maxSurge) && has(self.maxUnavailable) && self.maxSurge in {_ZERO} && self.maxUnavailable in {_ZERO})",
+        f"!(has(self.maxSurge) && has(self.maxUnavailable) && self.maxSurge in {_ZERO} && "
+        f"self.maxUnavailable in {_ZERO})",
         lambda self: not (_is_zero(self.get("maxSurge")) and _is_zero(self.get("maxUnavailable"))),
         "must not be 0 while maxSurge is 0, since nothing could be rolled out: set one of them to 1",
         "maxUnavailable",
@@ -141,12 +156,15 @@ SERVING_RULES = (
     ),
     Across(
         InferenceServiceSpec,
-        "!has(self.rollout) || !has(self.rollout.progressDeadlineSeconds) || !has(self.container.startupProbe) || "
+        "!has(self.rollout) || !has(self.rollout.progressDeadlineSeconds) || "
+        "!has(self.container.startupProbe) || "
         "self.rollout.progressDeadlineSeconds > "
-        "(has(self.container.startupProbe.initialDelaySeconds) ? self.container.startupProbe.initialDelaySeconds : 0) + "
+        "(has(self.container.startupProbe.initialDelaySeconds) ? "
+        "self.container.startupProbe.initialDelaySeconds : 0) + "
         f"{_amount_or('periodSeconds', _PERIOD)} * {_amount_or('failureThreshold', _FAILURES)}",
         _deadline_after_startup,
-        "must be longer than the startup probe may take (initialDelaySeconds + periodSeconds x failureThreshold), "
+        "must be longer than the startup probe may take (initialDelaySeconds + periodSeconds x "
+        "failureThreshold), "
         "else every rollout fails while the model still loads: raise it, or remove it",
         "rollout.progressDeadlineSeconds",
         reads=("rollout.progressDeadlineSeconds", "container.startupProbe"),
@@ -155,10 +173,12 @@ SERVING_RULES = (
         InferenceServiceSpec,
         "!has(self.container.lifecycle) || !has(self.container.lifecycle.preStop) || "
         "!has(self.container.lifecycle.preStop.sleep) || self.container.lifecycle.preStop.sleep.seconds <= "
-        "(has(self.pod) && has(self.pod.terminationGracePeriodSeconds) ? self.pod.terminationGracePeriodSeconds "
+        "(has(self.pod) && has(self.pod.terminationGracePeriodSeconds) ? "
+        "self.pod.terminationGracePeriodSeconds "
         f": {_GRACE})",
         _sleeps_within_grace,
-        f"must not be longer than pod.terminationGracePeriodSeconds (default {_GRACE}): shorten it, or raise the grace period",
+        f"must not be longer than pod.terminationGracePeriodSeconds (default {_GRACE}): shorten it, or "
+        f"raise the grace period",
         "container.lifecycle.preStop.sleep.seconds",
         reads=("container.lifecycle", "pod.terminationGracePeriodSeconds"),
     ),
