@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hack.cluster import host as hosts
@@ -105,7 +106,7 @@ class Cluster:
             fleet.apply_sample()
         self._start_node(choice, control)
         if choice.fleet:
-            fleet.wait_for("condition=WorkloadReady", seconds=WORKLOAD_SECONDS)
+            fleet.wait_for("WorkloadReady", seconds=WORKLOAD_SECONDS)
             say("sample: WorkloadReady")
             if works.progress.current:
                 show(fleet.show("isvc,deploy,service"))
@@ -116,12 +117,12 @@ class Cluster:
             Keda(layout, control, programs, sources.KEDA_MANIFESTS.folder(works.cache)).start()
             say("KEDA: operator and metrics API")
         if choice.fleet and choice.full:
-            fleet.wait_for("condition=Ready", seconds=READY_SECONDS)
+            fleet.wait_for("Ready", seconds=READY_SECONDS)
             say("sample: Ready")
             show(fleet.show())
 
     def down(self) -> None:
-        """Stop everything this instance started and put the host back; state stays. Raises the first failure."""
+        """Stop everything this instance started and put the host back; state stays. Raises `ClusterError`."""
         failures: list[Exception] = []
 
         def attempt(step: Callable[[], None]) -> None:
@@ -131,7 +132,7 @@ class Cluster:
                 failures.append(error)  # the rest must be stopped all the same
 
         for name in PROCESSES:
-            attempt(lambda name=name: PidFile(self._layout.run / f"{name}.pid").stop(GRACE_SECONDS))  # type: ignore[misc]
+            attempt(partial(PidFile(self._layout.run / f"{name}.pid").stop, GRACE_SECONDS))
         real_node = self._holds_node()
         if real_node:
             attempt(lambda: self._node(self._control(real_node=True)).stop())

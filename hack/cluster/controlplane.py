@@ -117,6 +117,12 @@ class ControlPlane:
             raise ClusterError(f"kubectl {' '.join(args)}: {done.stderr.strip()}")
         return done.stdout
 
+    def apply(self, *files: Path, stdin: str = "") -> str:
+        """Server-side apply files, folders and text; gives back kubectl's lines. Raises `ClusterError`."""
+        names = [*map(str, files), *(["-"] if stdin else [])]
+        options = (f"--filename={name}" for name in names)
+        return self.kubectl("apply", "--server-side", "--force-conflicts", *options, stdin=stdin)
+
     def kubeconfig_for_user(self, user: str, groups: tuple[str, ...] = ()) -> Path:
         """A kubeconfig for any user name and groups, by a client certificate; grants come from RBAC alone."""
         stem = user.replace("/", "_").replace(":", "_")
@@ -208,8 +214,8 @@ class ControlPlane:
         )
 
     def _start_etcd(self) -> None:
-        if not self._process("kube-apiserver", []).alive and not self._process("etcd", []).alive:
-            self._ports = ports.reserve(self._ports_file, _PORTS)
+        running = any(self._process(name, []).alive for name in ("etcd", "kube-apiserver"))
+        self._ports = ports.reserve(self._ports_file, _PORTS, running=running)
         client, peer = self._etcd_url("etcd"), self._etcd_url("etcd-peer")
         command = apiserver.etcd(self.binaries.get(BY_NAME["etcd"]), self.directory / "etcd", client, peer)
         self._process("etcd", command).start()

@@ -13,6 +13,7 @@ from typing import Self
 from rich.console import Console
 from rich.live import Live
 from rich.spinner import Spinner
+from rich.text import Text
 
 PLAIN_SECONDS = 30.0
 """Between two plain lines about the same part: a log shows life without being flooded."""
@@ -37,7 +38,7 @@ class Display:
 
     def say(self, text: str) -> None:
         """One finished step."""
-        self._console.print(f"[dim]{self.seconds:6.1f} s[/dim]  {text}", markup=True)
+        self._console.print(Text.assemble((f"{self.seconds:6.1f} s", "dim"), f"  {text}"))
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -59,7 +60,7 @@ class Display:
         with Live(console=self._console, transient=True, refresh_per_second=1 / REFRESH_SECONDS) as live:
             while not self._stop.wait(REFRESH_SECONDS):
                 text = self._status(time.monotonic())
-                live.update(Spinner("dots", text) if text else "")
+                live.update(Spinner("dots", Text(text)) if text else "")
 
     def _refresh_plain(self) -> None:
         part, said = "", -PLAIN_SECONDS

@@ -44,7 +44,7 @@ class FakeNode:
             f"--node-lease-duration-seconds={_LEASE_SECONDS}",
             *(f"--config={stage}" for stage in stages),
         ]
-        self.control.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(MANIFEST))
+        self.control.apply(MANIFEST)
         process = Process("kwok", command, self.layout.run, self.layout.log("kwok"))
         process.start()
         wait_until(f"node {NAME}", self._ready, seconds=READY_SECONDS, processes=[process])

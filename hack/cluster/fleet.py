@@ -5,7 +5,6 @@ the shipped RBAC is enough.
 """
 
 import hashlib
-import http.client
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from hack.cluster import ports
 from hack.cluster.controlplane import LOOPBACK, ControlPlane
 from hack.cluster.files import put
 from hack.cluster.layout import REPOSITORY, Layout
+from hack.cluster.probe import answers
 from hack.cluster.process import PidFile, Process, wait_until
 
 CRDS = REPOSITORY / "manifests" / "crd"
@@ -43,10 +43,10 @@ class Fleet:
 
     def install(self) -> None:
         """Apply the CRDs and what the controller needs: namespace, ServiceAccount, RBAC, policies."""
-        self._apply("-f", str(CRDS))
+        self.control.apply(CRDS)
         self.control.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
         objects = yaml.safe_load_all(self.control.kubectl("kustomize", str(BASE)))
-        self._apply("-f", "-", stdin=yaml.safe_dump_all(needed_outside(list(objects))))
+        self.control.apply(stdin=yaml.safe_dump_all(needed_outside(list(objects))))
 
     def start_controller(self) -> None:
         """Run the controller of this checkout; one that runs older sources is replaced."""
@@ -55,18 +55,20 @@ class Fleet:
         pid_file = PidFile(self.layout.run / "controller.pid")
         if pid_file.alive and (not stamp.exists() or stamp.read_text() != digest):
             pid_file.stop(GRACE_SECONDS)
-        port = ports.recorded(self._ports_file) if pid_file.alive else ports.reserve(self._ports_file, _PORTS)
+        port = ports.reserve(self._ports_file, _PORTS, running=pid_file.alive)
         process = self._process(port)
         if not process.alive:
             self.control.kubeconfig_for_service_account(NAMESPACE, SERVICE_ACCOUNT)
             process.start()
             put(stamp, digest)
         health = port["controller-health"]
-        wait_until("the controller", lambda: _is_ready(health), seconds=READY_SECONDS, processes=[process])
+        wait_until(
+            "the controller", lambda: answers(health, "/readyz"), seconds=READY_SECONDS, processes=[process]
+        )
 
     def apply_sample(self) -> None:
         """Apply the sample that uses every child."""
-        self._apply("-f", str(SAMPLE))
+        self.control.apply(SAMPLE)
 
     def wait_for(self, condition: str, *, seconds: float) -> None:
         """Wait until the sample has a condition. Raises `ClusterError` with kubectl's message."""
@@ -93,9 +95,6 @@ class Fleet:
     def _ports_file(self) -> Path:
         return self.layout.conf / "controller-ports.json"
 
-    def _apply(self, *args: str, stdin: str = "") -> None:
-        self.control.kubectl("apply", "--server-side", "--force-conflicts", *args, stdin=stdin)
-
 
 def needed_outside(objects: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The objects of the shipped base that a controller outside the cluster needs."""
@@ -108,14 +107,3 @@ def sources_digest(package: Path) -> str:
     for path in sorted(package.rglob("*.py")):
         total.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
     return total.hexdigest()
-
-
-def _is_ready(port: int) -> bool:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=2)
-    try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == http.HTTPStatus.OK
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()

@@ -9,20 +9,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from hack.cluster import ports
 from hack.cluster.controlplane import LOOPBACK, ControlPlane
+from hack.cluster.crds import install
 from hack.cluster.errors import HostError, StartError
 from hack.cluster.files import put
 from hack.cluster.layout import Layout, check_socket
+from hack.cluster.probe import answers
 from hack.cluster.process import PidFile, Process, wait_until
 
 PORT = 8080
 """Where Contour serves listener port 80."""
 READY_SECONDS = 60.0
 MANIFEST = Path(__file__).parent / "manifests" / "gateway.yaml"
-CONFIGURATION = "gateway: {gatewayRef: {namespace: gateway, name: shared}}\n"
 _UNKNOWN_KINDS = ("tlsroutes", "tcproutes", "backendtlspolicies", "extensionservices")
-_PORTS = ("contour-xds", "contour-http", "contour-health", "contour-debug", "envoy-stats")
+_PORTS = ("contour-xds", "contour-http", "contour-health", "contour-debug", "envoy-stats", "envoy-admin")
 
 
 @dataclass(frozen=True)
@@ -39,29 +42,29 @@ class Gateway:
 
     def install_api(self) -> None:
         """Apply the CustomResourceDefinitions, of the standard channel."""
-        self._apply("-f", str(self.api_sources / "config" / "crd" / "standard"))
-        self._apply("-f", str(self.contour_sources / "examples" / "contour" / "01-crds.yaml"))
+        crds = self.api_sources / "config" / "crd" / "standard"
+        install(self.control, "gateway", crds, self.contour_sources / "examples" / "contour" / "01-crds.yaml")
 
     def start(self) -> None:
         """Start Contour and Envoy unless they run, and wait until the Gateway is Programmed."""
-        self._apply("-f", str(MANIFEST))
+        self.control.apply(MANIFEST)
         if not PidFile(self.layout.run / "envoy.pid").alive and not ports.is_free(PORT):
             raise HostError(
                 f"port {PORT}, where the gateway answers, is taken by another process: stop that first"
             )
         contour = self._contour()
         envoy = self._envoy()
+        running = [contour, envoy]
         wait_until(
-            "Gateway shared to be Programmed",
-            self._programmed,
-            seconds=READY_SECONDS,
-            processes=[contour, envoy],
+            "Gateway shared to be Programmed", self._programmed, seconds=READY_SECONDS, processes=running
         )
+        stats = ports.recorded(self._ports_file)["envoy-stats"]  # a listener that Envoy has from Contour
+        wait_until("Envoy", lambda: answers(stats, "/ready"), seconds=READY_SECONDS, processes=running)
 
     def _contour(self) -> Process:
         running = PidFile(self.layout.run / "contour.pid").alive
-        port = self._recorded() if running else ports.reserve(self._ports_file, _PORTS)
-        configuration = put(self.layout.conf / "contour.yaml", CONFIGURATION)
+        port = ports.reserve(self._ports_file, _PORTS, running=running)
+        configuration = put(self.layout.conf / "contour.yaml", contour_configuration(port["envoy-admin"]))
         command = [
             str(self.programs["contour"]),
             "serve",
@@ -88,8 +91,14 @@ class Gateway:
 
     def _envoy(self) -> Process:
         bootstrap = self.layout.conf / "envoy.json"
-        command = [str(self.programs["envoy"]), f"--config-path={bootstrap}", "--use-dynamic-base-id",
-                   "--service-cluster=gateway", "--service-node=envoy", "--log-level=error"]  # fmt: skip
+        command = [
+            str(self.programs["envoy"]),
+            "--use-dynamic-base-id",
+            *("--config-path", str(bootstrap)),  # its parser takes no `=`
+            *("--service-cluster", "gateway"),
+            *("--service-node", "envoy"),
+            *("--log-level", "error"),
+        ]
         process = Process("envoy", command, self.layout.run, self.layout.log("envoy"))
         if not process.alive:
             self._write_bootstrap(bootstrap)
@@ -100,9 +109,15 @@ class Gateway:
         socket = self.layout.runtime / "envoy.sock"
         check_socket(socket)
         socket.parent.mkdir(parents=True, exist_ok=True)
-        command = [str(self.programs["contour"]), "bootstrap", str(path), f"--xds-address={LOOPBACK}",
-                   f"--xds-port={self._recorded()['contour-xds']}", "--namespace=gateway",
-                   f"--admin-address={socket}", "--resources-dir="]  # fmt: skip
+        command = [
+            str(self.programs["contour"]),
+            *("bootstrap", str(path)),
+            f"--xds-address={LOOPBACK}",
+            f"--xds-port={ports.recorded(self._ports_file)['contour-xds']}",
+            "--namespace=gateway",
+            f"--admin-address={socket}",
+            "--resources-dir=",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise StartError(f"contour bootstrap: {done.stderr.strip()}")
@@ -111,12 +126,12 @@ class Gateway:
         jsonpath = 'jsonpath={.status.conditions[?(@.type=="Programmed")].status}'
         return self.control.kubectl("-n", "gateway", "get", "gateway", "shared", "-o", jsonpath) == "True"
 
-    def _apply(self, *args: str) -> None:
-        self.control.kubectl("apply", "--server-side", "--force-conflicts", *args)
-
     @property
     def _ports_file(self) -> Path:
         return self.layout.conf / "gateway-ports.json"
 
-    def _recorded(self) -> dict[str, int]:
-        return ports.recorded(self._ports_file)
+
+def contour_configuration(admin_port: int) -> str:
+    """Contour's configuration: the one Gateway it serves, and where Envoy shows its state to people."""
+    gateway = {"gatewayRef": {"namespace": "gateway", "name": "shared"}}
+    return yaml.safe_dump({"gateway": gateway, "network": {"admin-port": admin_port}})

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hack.cluster import ports
 from hack.cluster.controlplane import LOOPBACK, ControlPlane
+from hack.cluster.crds import install
 from hack.cluster.errors import ClusterError
 from hack.cluster.layout import Layout
 from hack.cluster.process import PidFile, Process, wait_until
@@ -41,13 +42,13 @@ class Keda:
     def start(self) -> None:
         """Install the CRDs, start both processes unless they run, and wait for the metrics API."""
         config = self.sources / "config"
-        files = [config / "crd" / "bases", MANIFEST, *(config / part for part in _RBAC)]
-        self._apply(*(f"--filename={file}" for file in files))
+        install(self.control, "keda", config / "crd" / "bases")
+        self.control.apply(MANIFEST, *(config / part for part in _RBAC))
         running = any(
             PidFile(self.layout.run / f"{name}.pid").alive for name in ("keda-operator", "keda-adapter")
         )
         file = self.layout.conf / "keda-ports.json"
-        port = ports.recorded(file) if running else ports.reserve(file, _PORTS)
+        port = ports.reserve(file, _PORTS, running=running)
         certificates = self._certificates()
         kubeconfig = self.control.directory / "conf" / f"sa-{NAMESPACE}-keda-operator.kubeconfig"
         if not running:
@@ -56,7 +57,7 @@ class Keda:
         adapter = self._adapter(port, certificates, kubeconfig)
         operator.start()
         adapter.start()
-        self._apply("--filename=-", stdin=json.dumps(self._api_service(port["adapter"])))
+        self.control.apply(stdin=json.dumps(self._api_service(port["adapter"])))
         wait_until(
             "the external metrics API", self._served, seconds=READY_SECONDS, processes=[operator, adapter]
         )
@@ -136,6 +137,3 @@ class Keda:
         except ClusterError:
             return False
         return True
-
-    def _apply(self, *args: str, stdin: str = "") -> None:
-        self.control.kubectl("apply", "--server-side", "--force-conflicts", *args, stdin=stdin)

