@@ -4,6 +4,7 @@
 fixture, and `namespace`, `kubectl` and `api` follow.
 """
 
+import asyncio
 import contextlib
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +15,11 @@ from test.support.cluster import Cluster, Kubectl
 from test.support.controlplanes import Running, full_control_plane, plain_control_plane
 from test.support.kinds import NAMESPACE, SERVICE_ACCOUNT, path_of
 from test.support.world import World
+
+
+def pytest_configure() -> None:
+    """Keep looptime from making an event loop for each synchronous test, which nobody closes (Python 3.11)."""
+    asyncio.set_event_loop(None)
 
 
 @pytest.fixture(scope="session")

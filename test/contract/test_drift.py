@@ -10,8 +10,15 @@ from modelfleet.plan import Api
 from test.support.cluster import Cluster, Kubectl
 from test.support.eventually import Eventually
 from test.support.fleet import Fleet
-from test.support.kinds import CHILDREN, DEPLOYMENT, HTTP_ROUTE, INFERENCE_SERVICE, SCALED_OBJECT, SERVICE
-from test.support.kinds import path_of
+from test.support.kinds import (
+    CHILDREN,
+    DEPLOYMENT,
+    HTTP_ROUTE,
+    INFERENCE_SERVICE,
+    SCALED_OBJECT,
+    SERVICE,
+    path_of,
+)
 from test.support.samples import IMAGE, SCALED, everything, service
 from test.support.waiting import holds_for, wait_for
 from test.support.world import Object, World
@@ -53,16 +60,21 @@ def replicas(deployment: Object) -> int:
 
 
 def patch(value: object) -> str:
-    """kubectl's argument for a patch."""
+    """Argument of `kubectl patch`."""
     return f"--patch={json.dumps(value)}"
 
 
 EDITS: dict[str, tuple[Api, tuple[str, ...], Callable[[Object], Any]]] = {
     "image": (DEPLOYMENT, ("set", "image", "deploy/m", "*=example.com/other:1"), image),
-    "service port": (
+    "target port": (
         SERVICE,
-        ("patch", "svc/m", "--type=json", patch([{"op": "replace", "path": "/spec/ports/0/port", "value": 81}])),
-        lambda it: [port["port"] for port in it["spec"]["ports"]],
+        (
+            "patch",
+            "svc/m",
+            "--type=json",
+            patch([{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 81}]),
+        ),
+        lambda it: it["spec"]["ports"],
     ),
     "label": (
         DEPLOYMENT,
@@ -80,7 +92,9 @@ EDITS: dict[str, tuple[Api, tuple[str, ...], Callable[[Object], Any]]] = {
             "patch",
             "deploy/m",
             "--type=json",
-            patch([{"op": "replace", "path": "/metadata/ownerReferences/0/blockOwnerDeletion", "value": False}]),
+            patch(
+                [{"op": "replace", "path": "/metadata/ownerReferences/0/blockOwnerDeletion", "value": False}]
+            ),
         ),
         lambda it: it["metadata"]["ownerReferences"],
     ),
@@ -111,6 +125,17 @@ async def test_owned_fields_are_put_back(
         assert before["metadata"]["uid"] == (await api.get(kind, namespace, "m"))["metadata"]["uid"], what
 
 
+async def test_port_of_a_service_is_put_back(
+    api: World, create: Callable[[Object], Any], eventually: Eventually, kubectl: Kubectl, namespace: str
+) -> None:
+    """A port is the key of its list entry: an edited one is a foreign entry beside ours (rule A5, k/k#131147)."""
+    await create(service(namespace, "m"))
+    before = (await api.get(SERVICE, namespace, "m"))["spec"]["ports"]
+    edit = [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}]
+    kubectl("patch", "svc/m", "--type=json", patch(edit), f"--namespace={namespace}")
+    await eventually.holds(SERVICE, "m", before, lambda it: it["spec"]["ports"])
+
+
 async def test_deleted_children_come_back(
     api: World, create: Callable[[Object], Any], eventually: Eventually, kubectl: Kubectl, namespace: str
 ) -> None:
@@ -120,13 +145,18 @@ async def test_deleted_children_come_back(
     for kind in CHILDREN:
         kubectl("delete", kind.qualified, "m", f"--namespace={namespace}", "--wait=false")
     for kind, uid in before.items():
-        await eventually.holds(kind, "m", True, lambda it, uid=uid: it["metadata"]["uid"] != uid)
+        await eventually.becomes(kind, "m", another_than(uid))
+
+
+def another_than(uid: str) -> Callable[[Object], bool]:
+    """Whether an object is another incarnation."""
+    return lambda it: bool(it["metadata"]["uid"] != uid)
 
 
 async def test_foreign_fields_stay(
     api: World, create: Callable[[Object], Any], eventually: Eventually, kubectl: Kubectl, namespace: str
 ) -> None:
-    """What others added survives our next apply: labels, annotations, a sidecar, `kubectl rollout restart`."""
+    """What others added survives our next apply: label, annotation, sidecar, `kubectl rollout restart`."""
     await create(service(namespace, "m"))
     where = f"--namespace={namespace}"
     kubectl("label", "deploy/m", "team=blue", where)

@@ -6,7 +6,7 @@ lasts as long as the idle timeout (70 s, rule I4).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,8 @@ import pytest
 
 from test.conftest import new_namespace
 from test.support.cluster import Cluster
-from test.support.controlplanes import Running
 from test.support.controller import Controller
+from test.support.controlplanes import Running
 from test.support.faults import (
     GONE,
     INTERNAL,
@@ -80,13 +80,15 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(cluster: Cluster, folder: Path, name: str, **flags: str | bool) -> AsyncIterator[Bench]:
-    """Set one up; `flags` are the controller's."""
+async def bench(
+    cluster: Cluster, folder: Path, name: str, settings: Mapping[str, str | bool]
+) -> AsyncIterator[Bench]:
+    """Set one up; `settings` are the controller's flags."""
     namespace = new_namespace(cluster, name)
     async with World(cluster) as api, FaultProxy(cluster.server, cluster.ca) as proxy:
         fleet = Fleet(cluster, namespace, folder)
         try:
-            controller = await fleet.start(name, proxy=proxy, **flags)
+            controller = await fleet.start(name, proxy=proxy, settings=settings)
             await asyncio.gather(*(api.create(INFERENCE_SERVICE, service(namespace, n)) for n in NAMES))
             it = Bench(api, proxy, fleet, controller, namespace)
 
@@ -166,11 +168,11 @@ SIDE_BY_SIDE = 6
 
 
 async def test_converges_after_network_faults(cluster: Cluster, tmp_path: Path) -> None:
-    """Whatever happens to streams and answers, later changes are seen, nothing is doubled, nothing hot-loops."""
+    """Whatever happens to streams and answers, later changes are seen, nothing is doubled, no hot loop."""
     slots = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def scenario(name: str, fault: Callable[[Bench], int]) -> None:
-        async with slots, bench(cluster, tmp_path, name, leader_elect=False) as b:
+        async with slots, bench(cluster, tmp_path, name, {"leader_elect": False}) as b:
             before = len(b.proxy.seen)
             assert fault(b) > 0, f"{name}: the fault met nothing"
             await b.change_and_converge(
@@ -218,11 +220,9 @@ async def test_api_server_down_at_start(cluster: Cluster, api: World, fleet: Fle
         assert 0 == await controller.stop()
 
 
-async def test_api_server_restarts(
-    control_plane_private: Running, cluster: Cluster, api: World, tmp_path: Path
-) -> None:
+async def test_api_server_restarts(control_plane_private: Running, cluster: Cluster, tmp_path: Path) -> None:
     """A real restart of the API server in the middle: nobody exits, what happened meanwhile is seen."""
-    async with bench(cluster, tmp_path, "restart", **PATIENT) as b:
+    async with bench(cluster, tmp_path, "restart", PATIENT) as b:
         await asyncio.to_thread(control_plane_private.processes.restart_apiserver)
         await b.change_and_converge("example.com/after:1")
         await wait_for(b.controller.ready, 30, b.controller.tail)
@@ -231,7 +231,7 @@ async def test_api_server_restarts(
 async def test_leader_cut_off_exits_once_and_then_waits(
     cluster: Cluster, api: World, fleet: Fleet, namespace: str
 ) -> None:
-    """Past its renew deadline a leader ends, non-zero; started again it waits for the API server and goes on."""
+    """Past its renew deadline a leader ends, non-zero; started again it waits, then goes on."""
     async with FaultProxy(cluster.server, cluster.ca) as proxy:
         first = await fleet.start(proxy=proxy)
 

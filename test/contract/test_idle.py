@@ -21,6 +21,7 @@ pytestmark = pytest.mark.contract
 OBJECTS = 50
 WINDOW_SECONDS = 30.0
 """The issue's own numbers."""
+DEFAULT_LEASE = {"lease_duration": "15s", "renew_deadline": "10s", "retry_period": "2s"}
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ async def converge(api: World, fleet: Fleet, namespace: str) -> None:
 
 
 async def versions(api: World, namespace: str) -> dict[str, str]:
-    """resourceVersion of every object of ours."""
+    """The resourceVersion of every object of ours."""
     found = {}
     for kind in (INFERENCE_SERVICE, *CHILDREN):
         for it in await api.list(kind, namespace):
@@ -75,8 +76,8 @@ async def versions(api: World, namespace: str) -> dict[str, str]:
 
 @pytest.mark.timeout(400)
 async def test_idle_and_restart(api: World, fleet: Fleet, namespace: str) -> None:
-    """With 50 objects converged: 30 s without a write or a list but for the Lease; a restart writes nothing."""
-    controller = await fleet.start(lease_duration="15s", renew_deadline="10s", retry_period="2s")
+    """50 objects converged: 30 s without a write or list but for the Lease; a restart writes nothing."""
+    controller = await fleet.start(settings=DEFAULT_LEASE)
     await converge(api, fleet, namespace)
     before = await versions(api, namespace)
 

@@ -7,10 +7,10 @@ import pytest
 from test.support.audit import lists
 from test.support.cluster import Cluster
 from test.support.controlplanes import Running
+from test.support.crds import gateway_crds, install, keda_crds, remove
 from test.support.eventually import Eventually
 from test.support.fleet import Fleet
 from test.support.kinds import DEPLOYMENT, HTTP_ROUTE, INFERENCE_SERVICE, SCALED_OBJECT, SERVICE
-from test.support.optional_apis import gateway_crds, install, keda_crds, remove
 from test.support.samples import ROUTED, SCALED, accept_route, scaler_ready, service
 from test.support.world import World
 
@@ -29,7 +29,7 @@ def cluster(control_plane_private: Running) -> Iterator[Cluster]:
 async def test_gateway_api_comes_and_goes(
     api: World, cluster: Cluster, fleet: Fleet, eventually: Eventually, namespace: str
 ) -> None:
-    """Without the Gateway API only the route is missing; it may be installed and removed without a restart."""
+    """Without the Gateway API only the route is missing; it comes and goes without a restart."""
     controller = await fleet.start()
     pid = controller.pid
     await api.create(INFERENCE_SERVICE, service(namespace, "m", route=ROUTED))
@@ -44,7 +44,9 @@ async def test_gateway_api_comes_and_goes(
         await eventually.says("m", "RouteReady", "True", "Accepted")
         remove(cluster, gateway_crds())
         await eventually.says("m", "RouteReady", "False", "GatewayAPINotInstalled")
-        assert await api.find(DEPLOYMENT, namespace, "m"), "the loss of a route is no reason to touch the workload"
+        assert await api.find(DEPLOYMENT, namespace, "m"), (
+            "the loss of a route is no reason to touch the workload"
+        )
     assert (pid, None) == (controller.pid, controller.exit_code)
     assert await controller.ready(), "an optional kind is no reason to be unready"
 
@@ -52,7 +54,7 @@ async def test_gateway_api_comes_and_goes(
 async def test_keda_comes_and_goes(
     api: World, cluster: Cluster, fleet: Fleet, eventually: Eventually, namespace: str
 ) -> None:
-    """Without KEDA the model runs at minReplicas; with it the ScaledObject appears, again without a restart."""
+    """Without KEDA the model runs at minReplicas; with it it is scaled, again without a restart."""
     controller = await fleet.start()
     await api.create(INFERENCE_SERVICE, service(namespace, "m", scaling={**SCALED, "minReplicas": 2}))
     await eventually.says("m", "ScalingReady", "False", "KEDANotInstalled")

@@ -45,7 +45,8 @@ class Entry:
         return 200 <= self.code < 300
 
     def __str__(self) -> str:
-        return f"{self.finished:%H:%M:%S.%f} {self.code} {self.verb} {self.resource} {self.namespace}/{self.name}"
+        at = self.finished.strftime("%H:%M:%S.%f")
+        return f"{at} {self.code} {self.verb} {self.resource} {self.namespace} {self.name}"
 
 
 @dataclass(frozen=True)

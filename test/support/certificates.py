@@ -1,6 +1,6 @@
 """A self-signed certificate for 127.0.0.1, made once per process."""
 
-import datetime
+import datetime as dt
 import ipaddress
 import ssl
 import tempfile
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-_DAY = datetime.timedelta(days=1)
+_DAY = dt.timedelta(days=1)
 
 
 @cache
@@ -20,7 +20,7 @@ def server_context() -> tuple[ssl.SSLContext, str]:
     """A server's TLS context that offers HTTP/1.1 only, and the PEM that clients must trust."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "fault-proxy")])
-    now = datetime.datetime.now(datetime.UTC)
+    now = dt.datetime.now(dt.UTC)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)

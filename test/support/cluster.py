@@ -40,7 +40,7 @@ class Kubectl:
         return self._result(args, done.returncode, done.stdout, done.stderr)
 
     async def run(self, *args: str, input: str | Mapping[str, Any] | None = None) -> str:  # noqa: A002  # as above
-        """The same without blocking the event loop: needed when the loop serves the proxy kubectl talks to."""
+        """The same without blocking the event loop, which may serve the proxy kubectl talks to."""
         process = await asyncio.create_subprocess_exec(
             *self._command(args),
             stdin=asyncio.subprocess.PIPE,
@@ -76,7 +76,7 @@ class Cluster:
 
     @property
     def kubectl(self) -> Kubectl:
-        """kubectl as administrator."""
+        """Kubectl as administrator."""
         return Kubectl(self.kubectl_binary, self.kubeconfig)
 
     @cached_property

@@ -4,7 +4,6 @@ A test that used the process fails when its log holds a traceback, whatever else
 facts/controller.md 3.3): an exception nobody expected is a defect even where the loop survives it.
 """
 
-import asyncio
 import json
 import re
 import signal
@@ -30,11 +29,11 @@ class Controller:
     """One process with its own token, ports and log."""
 
     def __init__(
-        self, kubeconfig: Path, folder: Path, *, name: str = "controller", **flags: str | bool
+        self, kubeconfig: Path, folder: Path, flags: Mapping[str, str | bool], *, name: str = "controller"
     ) -> None:
         """Describe it.
 
-        `flags`: `lease_duration="3s"` becomes `--lease-duration=3s`, `leader_elect=False` `--no-leader-elect`.
+        `flags`: `lease_duration: "3s"` is `--lease-duration=3s`, `leader_elect: False` `--no-leader-elect`.
         """
         self.name = name
         self.kubeconfig = kubeconfig
@@ -55,9 +54,9 @@ class Controller:
 
     async def start(self, *, ready: bool = True) -> None:
         """Start the process and, unless told otherwise, wait until it is ready."""
-        arguments = [_flag(name.replace("_", "-"), value) for name, value in self._flags.items()]
+        arguments = [_flag(*setting) for setting in self._flags.items()]
         with self.log_file.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: ASYNC220  # outlives any one event loop call; fork is brief
                 [sys.executable, "-m", "modelfleet", "controller", *arguments],
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -166,14 +165,15 @@ class Controller:
                 session.get(f"http://127.0.0.1:{port}{path}") as answer,
             ):
                 return await answer.text() if answer.status == 200 else None
-        except (aiohttp.ClientError, asyncio.TimeoutError):
+        except (aiohttp.ClientError, TimeoutError):
             return None
 
 
-def _flag(name: str, value: str | bool) -> str:
+def _flag(name: str, value: object) -> str:
+    flag = name.replace("_", "-")
     if isinstance(value, bool):
-        return f"--{name}" if value else f"--no-{name}"
-    return f"--{name}={value}"
+        return f"--{flag}" if value else f"--no-{flag}"
+    return f"--{flag}={value}"
 
 
 def _free_port() -> int:

@@ -13,9 +13,7 @@ from hack.cluster.process import PidFile
 from hack.cluster.programs import BY_NAME
 from hack.cluster.sources import KWOK_STAGES
 from test.support.cluster import Cluster
-from test.support.optional_apis import gateway_crds, install, keda_crds
-
-CRDS = Path(__file__).parents[2] / "manifests" / "crd"
+from test.support.crds import gateway_crds, install, keda_crds, our_crds
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ def plain_control_plane(folder: Path) -> Iterator[Running]:
     """Etcd and kube-apiserver with our CRDs."""
     with ControlPlane(folder) as processes:
         running = Running(processes, _cluster(processes))
-        install_ours(running.cluster)
+        install(running.cluster, our_crds())
         yield running
 
 
@@ -40,15 +38,8 @@ def full_control_plane(folder: Path) -> Iterator[Running]:
     """The same with everything that makes pods "run", on KWOK's node, and the CRDs of the optional APIs."""
     with ControlPlane(folder, controller_manager=True, scheduler=True) as processes, _fake_node(processes):
         running = Running(processes, _cluster(processes))
-        install_ours(running.cluster)
-        install(running.cluster, keda_crds() + gateway_crds())
+        install(running.cluster, our_crds() + keda_crds() + gateway_crds())
         yield running
-
-
-def install_ours(cluster: Cluster) -> None:
-    """Apply the committed CRDs."""
-    cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(CRDS))
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
 
 
 @contextlib.contextmanager

@@ -49,10 +49,14 @@ class Eventually:
 
         await wait_for(equal, SECONDS, lambda: f"{kind} {name} should show {expected}\n{self._explain()}")
 
+    async def becomes(self, kind: Api, name: str, view: Callable[[Object], bool]) -> None:
+        """Wait until an object is what `view` asks for."""
+        await self.holds(kind, name, expected=True, view=view)
+
     async def settled(self, *names: str) -> None:
         """Wait until the controller has reported on the latest spec of each of these objects."""
         for name in names:
-            await self.holds(INFERENCE_SERVICE, name, True, settled)  # noqa: FBT003  # the value it holds
+            await self.becomes(INFERENCE_SERVICE, name, settled)
 
     async def says(self, name: str, kind: str, status: str, reason: str) -> str:
         """Wait for a condition and return its message."""

@@ -55,7 +55,7 @@ class DropResponse:
 
 @dataclass(frozen=True)
 class Hang:
-    """Fall silent without FIN, after so many lines of a stream; a plain request is never forwarded (rule I4)."""
+    """Fall silent without FIN after so many lines of a stream; a plain request is not forwarded (rule I4)."""
 
     lines: int = 0
 

@@ -7,8 +7,10 @@ import base64
 import contextlib
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from test.support.audit import AuditLog, Entry, Mark, writes
 from test.support.cluster import Cluster
@@ -60,14 +62,14 @@ class Fleet:
         *,
         ready: bool = True,
         proxy: FaultProxy | None = None,
-        **flags: str | bool,
+        settings: Mapping[str, str | bool] = MappingProxyType({}),
     ) -> Controller:
-        """Start one replica, through a proxy where given."""
+        """Start one replica, through a proxy where given; `settings` are its flags (see `Controller`)."""
         token = self._cluster.token(SYSTEM, ACCOUNT)
         at = {"server": proxy.url, "ca": proxy.ca} if proxy else {}
         kubeconfig = self._cluster.kubeconfig_for(token, name=f"{self._namespace}-{name}", **at)
-        settings = {"namespaces": self._namespace, **QUICK, **flags}
-        controller = Controller(kubeconfig, self._folder, name=name, **settings)
+        flags = {"namespaces": self._namespace, **QUICK, **settings}
+        controller = Controller(kubeconfig, self._folder, flags, name=name)
         self.replicas.append(Replica(controller, credential_of(token)))
         await controller.start(ready=ready)
         return controller

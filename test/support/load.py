@@ -10,7 +10,7 @@ from test.support.kinds import INFERENCE_SERVICE
 from test.support.world import World
 
 EDITS_PER_SECOND = 20.0
-"""Each edit costs the controller about three writes; one API server on two cores takes some hundred a second."""
+"""Each edit costs the controller about three writes; one API server here takes some hundred a second."""
 
 
 @dataclass

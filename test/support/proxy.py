@@ -60,7 +60,10 @@ class FaultProxy:
         """`server`: base URL of the real one; `ca`: PEM that its certificate is checked with."""
         self._upstream = server
         self._upstream_ssl: ssl.SSLContext | bool = ssl.create_default_context(cadata=ca) if ca else True
-        self._ssl, self.ca = server_context() if tls else (None, "")
+        self._ssl: ssl.SSLContext | None = None
+        self.ca = ""
+        if tls:
+            self._ssl, self.ca = server_context()
         self._session: aiohttp.ClientSession | None = None
         self._listener: asyncio.Server | None = None
         self._web = web.Server(self._handle, handler_cancellation=True, access_log=None)

@@ -13,11 +13,19 @@ _PATH = re.compile(
     r"/(?P<resource>[^/]+)(?:/(?P<name>[^/]+)(?:/(?P<subresource>.+))?)?$"
 )
 _APPLY = "application/apply-patch"
+_VERBS = {
+    "GET": ("get", "list"),
+    "POST": ("create", "create"),
+    "PUT": ("update", "update"),
+    "PATCH": ("patch", "patch"),
+    "DELETE": ("delete", "deletecollection"),
+}
+"""Verb for one object and for a collection."""
 
 
 @dataclass(frozen=True)
 class RequestInfo:
-    """One request in the terms of RBAC; `verb` is `apply` for server-side apply and empty off the API tree."""
+    """One request in the terms of RBAC; `verb` is `apply` for server-side apply, empty off the API tree."""
 
     method: str
     path: str
@@ -52,17 +60,9 @@ def parse(method: str, path: str, query: Mapping[str, str], content_type: str = 
 
 
 def _verb(method: str, name: str, query: Mapping[str, str], content_type: str) -> str:
-    match method:
-        case "GET" if query.get("watch") in {"true", "1"}:
-            return "watch"
-        case "GET":
-            return "get" if name else "list"
-        case "POST":
-            return "create"
-        case "PUT":
-            return "update"
-        case "PATCH":
-            return "apply" if content_type.startswith(_APPLY) else "patch"
-        case "DELETE":
-            return "delete" if name else "deletecollection"
-    return method.lower()
+    if method == "GET" and query.get("watch") in {"true", "1"}:
+        return "watch"
+    if method == "PATCH" and content_type.startswith(_APPLY):
+        return "apply"
+    one, many = _VERBS.get(method, ("", ""))
+    return one if name else many

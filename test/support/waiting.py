@@ -39,7 +39,9 @@ async def wait_for(
             break
         await asyncio.sleep(POLL_SECONDS)
     text = await _value(describe()) if callable(describe) else describe
-    raise AssertionError(f"not within {deadline:g} s: {text or inspect.getsource(predicate).strip()}{problem}")
+    raise AssertionError(
+        f"not within {deadline:g} s: {text or inspect.getsource(predicate).strip()}{problem}"
+    )
 
 
 async def holds_for(predicate: Predicate, seconds: float, describe: str = "") -> None:

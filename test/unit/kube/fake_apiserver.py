@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+MAX_BODY = 16 * 1024 * 1024
+"""Bytes; as much as any test sends."""
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -50,8 +53,9 @@ async def serving(
 ) -> AsyncIterator[FakeApiServer]:
     """Serve on a free port of 127.0.0.1 until the block ends; requests under way are then dropped."""
     server = FakeApiServer(handler)
-    web_server = web.Server(server.answer, access_log=None)
-    runner = web.ServerRunner(web_server, shutdown_timeout=0)
+    app = web.Application(client_max_size=MAX_BODY)
+    app.router.add_route("*", "/{path:.*}", server.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.01, handler_cancellation=True)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls)
     await site.start()

@@ -86,7 +86,9 @@ async def test_no_repr_shows_a_token(file: Path) -> None:
     assert "one" not in repr(await TokenFile(file).current())
 
 
-@pytest.mark.parametrize(("text", "fits"), [("abc.DEF-1_2", True), ("", False), ("a\nb", False), ("\u00e4", False)])
+@pytest.mark.parametrize(
+    ("text", "fits"), [("abc.DEF-1_2", True), ("", False), ("a\nb", False), ("\u00e4", False)]
+)
 def test_what_can_be_a_header(text: str, *, fits: bool) -> None:
     """A newline in a token would let it write headers of its own."""
     assert fits == fits_header(text)

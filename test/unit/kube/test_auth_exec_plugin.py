@@ -89,7 +89,9 @@ async def test_credentials_without_an_expiry_are_kept(plugin: FakePlugin) -> Non
     assert 1 == plugin.runs
 
 
-async def test_credentials_are_replaced_before_they_expire(plugin: FakePlugin, age: Callable[[], None]) -> None:
+async def test_credentials_are_replaced_before_they_expire(
+    plugin: FakePlugin, age: Callable[[], None]
+) -> None:
     """The margin is the time a request may take."""
     expiry = NOON + timedelta(minutes=15)
     plugin.says({"token": "t1", "expirationTimestamp": at(expiry)})
@@ -223,7 +225,9 @@ async def test_a_plugin_that_hangs_is_killed_with_its_children(
         await plugin.build().current()
 
 
-async def test_the_plugin_is_told_version_cluster_and_that_nobody_types(plugin: FakePlugin, tmp_path: Path) -> None:
+async def test_the_plugin_is_told_version_cluster_and_that_nobody_types(
+    plugin: FakePlugin, tmp_path: Path
+) -> None:
     """KUBERNETES_EXEC_INFO as KEP-541 wants it; the authority's file is read for it."""
     (tmp_path / "ca.crt").write_bytes(b"PEM")
     cluster = Cluster(
@@ -261,7 +265,10 @@ async def test_the_plugin_gets_its_arguments_and_environment(plugin: FakePlugin,
     [
         ({"command": "./missing"}, "is not there: install it or correct its path"),
         ({"command": "missing", "install_hint": "apt install it\n"}, "is not there: apt install it"),
-        ({"api_version": "client.authentication.k8s.io/v1alpha1"}, "wants client.authentication.k8s.io/v1alpha1"),
+        (
+            {"api_version": "client.authentication.k8s.io/v1alpha1"},
+            "wants client.authentication.k8s.io/v1alpha1",
+        ),
         ({"interactive_mode": "Always"}, "needs a terminal"),
     ],
 )

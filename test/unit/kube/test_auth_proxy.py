@@ -32,7 +32,9 @@ PROXY = {"HTTPS_PROXY": "http://proxy:3128", "HTTP_PROXY": "http://plain:3128"}
         ("https://[fd00::1]:6443", PROXY | {"NO_PROXY": "fd00::1"}, None),
     ],
 )
-def test_the_environment_is_read_as_go_does(server: str, environ: dict[str, str], expected: str | None) -> None:
+def test_the_environment_is_read_as_go_does(
+    server: str, environ: dict[str, str], expected: str | None
+) -> None:
     """A controller reaches its API server the way kubectl beside it would."""
     assert expected == proxy_for(server, "", environ)
 

@@ -92,7 +92,9 @@ async def test_a_broken_new_file_leaves_the_context_in_use(ca: Path, content: by
     assert ["kept the TLS settings in use: the new ones are broken"] == [entry["event"] for entry in logs]
 
 
-async def test_a_certificate_is_taken_only_with_its_key(tmp_path: Path, ca: Path, authority: Authority) -> None:
+async def test_a_certificate_is_taken_only_with_its_key(
+    tmp_path: Path, ca: Path, authority: Authority
+) -> None:
     """Between the two writes of a rotation they don't match."""
     one, two = authority.client("one", "one"), authority.client("two", "two")
     mine = Pair(tmp_path / "me.crt", tmp_path / "me.key")
@@ -145,7 +147,9 @@ async def test_without_any_usable_authority_there_is_no_context(tmp_path: Path) 
         await TlsSource(ca=Pem(tmp_path / "missing.crt")).context()
 
 
-async def test_an_encrypted_key_fails_instead_of_asking(ca: Path, authority: Authority, tmp_path: Path) -> None:
+async def test_an_encrypted_key_fails_instead_of_asking(
+    ca: Path, authority: Authority, tmp_path: Path
+) -> None:
     """OpenSSL would ask on the terminal and hang a controller."""
     key = tmp_path / "encrypted.key"
     pair = authority.client("encrypted", "encrypted")

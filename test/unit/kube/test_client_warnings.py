@@ -28,7 +28,9 @@ def test_each_text_is_logged_once() -> None:
     with capture_logs() as logs:
         for text in ("a", "b", "a"):
             log.note({"warning": f'299 - "{text}"'}, "deployments.apps")
-    assert [("a", "deployments.apps"), ("b", "deployments.apps")] == [(e["warning"], e["resource"]) for e in logs]
+    assert [("a", "deployments.apps"), ("b", "deployments.apps")] == [
+        (e["warning"], e["resource"]) for e in logs
+    ]
 
 
 def test_what_was_logged_is_forgotten_in_the_end() -> None:

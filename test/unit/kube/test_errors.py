@@ -65,7 +65,11 @@ def test_a_status_body_becomes_reason_message_and_causes() -> None:
     """A metav1.Status is kept in its parts and shown in one line."""
     error = StatusError.of(404, {}, STATUS)
     assert 'deployments.apps "a" not found' == error.message
-    assert ("NotFound", [{"reason": "X", "field": "f"}], 7.0) == (error.reason, error.causes, error.retry_after)
+    assert ("NotFound", [{"reason": "X", "field": "f"}], 7.0) == (
+        error.reason,
+        error.causes,
+        error.retry_after,
+    )
     assert '404 NotFound: deployments.apps "a" not found' == str(error)
 
 

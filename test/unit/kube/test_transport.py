@@ -12,7 +12,7 @@ from modelfleet.kube.auth import Access
 from modelfleet.kube.credentials import TokenFile
 from modelfleet.kube.errors import CredentialsError, TransportError
 from modelfleet.kube.transport import AiohttpTransport, Response
-from test.unit.kube.fake_apiserver import FakeApiServer, Handler, serving
+from test.unit.kube.fake_apiserver import Handler, serving
 
 
 async def ok(_: web.Request) -> web.Response:
@@ -48,22 +48,12 @@ def answering(status: int, text: str = "", **headers: str) -> Handler:
 
     async def handler(_: web.Request) -> web.Response:
         return web.Response(
-            status=status, text=text, headers={name.replace("_", "-"): value for name, value in headers.items()}
+            status=status,
+            text=text,
+            headers={name.replace("_", "-"): value for name, value in headers.items()},
         )
 
     return handler
-
-
-class Connected:
-    """A server and a transport to it, closed together."""
-
-    def __init__(self, server: FakeApiServer, transport: AiohttpTransport) -> None:
-        self.server = server
-        self.transport = transport
-
-    async def send(self, method: str = "GET", path: str = "/x", **settings: object) -> Response:
-        """One request with a deadline far away."""
-        return await self.transport.request(method, path, **({"timeout": 10.0} | settings))  # type: ignore[arg-type]  # settings are request's
 
 
 @pytest.mark.parametrize("status", [200, 201, 301, 404, 409, 500])
@@ -108,7 +98,10 @@ async def test_a_loopback_server_is_asked_not_to_compress() -> None:
         transport = AiohttpTransport(Access(server.url))
         await transport.request("GET", "/x", headers={"Accept": "a/b"}, timeout=10)
         await transport.close()
-    assert ("identity", "a/b") == (server.seen[0].headers["accept-encoding"], server.seen[0].headers["accept"])
+    assert ("identity", "a/b") == (
+        server.seen[0].headers["accept-encoding"],
+        server.seen[0].headers["accept"],
+    )
 
 
 async def test_a_body_of_an_objects_largest_size_arrives_whole() -> None:
@@ -246,7 +239,9 @@ async def test_a_401_to_a_fresh_token_is_the_answer(tmp_path: Path) -> None:
             response = await transport.request("GET", "/x", timeout=10)
         await transport.close()
     assert (401, 1) == (response.status, len(server.seen))
-    assert [("the API server refuses our credentials", "the pod")] == [(e["event"], e["source"]) for e in logs]
+    assert [("the API server refuses our credentials", "the pod")] == [
+        (e["event"], e["source"]) for e in logs
+    ]
     assert "wrong" not in str(logs)
 
 

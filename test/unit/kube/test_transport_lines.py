@@ -29,7 +29,9 @@ def test_an_end_in_the_middle_of_a_line_is_an_error() -> None:
         splitter.finish()
 
 
-@pytest.mark.parametrize("chunks", [[b"123456789"], [b"1234", b"56789"], [b"a\n123456789\n"], [b"1234", b"56789\n"]])
+@pytest.mark.parametrize(
+    "chunks", [[b"123456789"], [b"1234", b"56789"], [b"a\n123456789\n"], [b"1234", b"56789\n"]]
+)
 def test_a_line_over_the_limit_is_an_error(chunks: list[bytes]) -> None:
     """A server that never sends a newline must not fill our memory."""
     splitter = LineSplitter(limit=8)

@@ -144,7 +144,12 @@ def _status(code: int, reason: str, message: str) -> Response:
 
 
 def candidate(
-    server: FakeLeaseServer, identity: str, *, clock: LoopClock | None = None, metrics: Counted | None = None
+    server: FakeLeaseServer,
+    identity: str,
+    *,
+    clock: LoopClock | None = None,
+    metrics: Counted | None = None,
+    jitter: Callable[[], float] = lambda: 0.5,
 ) -> LeaderElector:
     """One more candidate for the same Lease."""
     return LeaderElector(
@@ -154,7 +159,7 @@ def candidate(
         manager="test",
         metrics=metrics or Counted(),
         clock=clock or LoopClock(),
-        jitter=lambda: 0.5,
+        jitter=jitter,
     )
 
 

@@ -149,12 +149,7 @@ async def test_any_failure_is_a_failed_try(
         await elector.acquired.wait()
 
 
-async def test_names_the_missing_namespace(
-    server: FakeLeaseServer,
-    elector: LeaderElector,
-    caplog: pytest.LogCaptureFixture,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_names_the_missing_namespace(server: FakeLeaseServer, elector: LeaderElector) -> None:
     """The message for a namespace that does not exist is the command that makes it, said once."""
     server.namespace_exists = False
 
@@ -324,7 +319,7 @@ async def test_another_holder_ends_the_term(server: FakeLeaseServer, elector: Le
 
 
 async def test_health_fails_for_a_stuck_leader_only(elector: LeaderElector, clock: LoopClock) -> None:
-    """The probe passes for candidates and for leaders that renew: never a restart for an API server's sake."""
+    """The probe passes for candidates and for leaders that renew: an outage restarts nobody."""
     assert "" == elector.check()
     async with running(elector):
         await elector.acquired.wait()

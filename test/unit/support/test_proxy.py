@@ -38,6 +38,7 @@ class Server:
         self.url = ""
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
         if request.method != "GET":
             self.writes += 1
             return web.json_response({"auth": request.headers.get("Authorization", "")}, status=201)
@@ -112,23 +113,17 @@ async def test_passes_requests_and_streams_unchanged(
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "reason"),
-    [
-        (GONE, 410, "Expired"),
-        (TOO_LARGE_VERSION, 504, "Timeout"),
-        (throttled(7), 429, "TooManyRequests"),
-        (Answer(500, "InternalError"), 500, "InternalError"),
-        (forbidden("me", "list", "pods"), 403, "Forbidden"),
-    ],
-    ids=["410", "504", "429", "500", "403"],
+    "fault",
+    [GONE, TOO_LARGE_VERSION, throttled(7), Answer(500, "InternalError"), forbidden("me", "list", "pods")],
+    ids=lambda fault: str(fault.code),
 )
 async def test_answers_for_the_server(
-    proxy: FaultProxy, client: aiohttp.ClientSession, server: Server, fault: Answer, code: int, reason: str
+    proxy: FaultProxy, client: aiohttp.ClientSession, server: Server, fault: Answer
 ) -> None:
     """An injected answer is a metav1.Status, reaches nobody else and is given once."""
     rule = proxy.on(fault, verb="create", resource="pods")
     async with client.post(PODS) as answer:
-        assert (code, reason) == (answer.status, (await answer.json())["reason"])
+        assert (fault.code, fault.reason) == (answer.status, (await answer.json())["reason"])
         assert fault.headers.get("Retry-After") == answer.headers.get("Retry-After")
     async with client.post(PODS) as answer:
         assert 201 == answer.status
@@ -189,17 +184,17 @@ async def test_hanging_request_never_arrives(
     assert 0 == server.writes
 
 
-@pytest.mark.parametrize("planned", [True, False], ids=["planned", "live"])
+@pytest.mark.parametrize("when", ["planned", "now"])
 async def test_stream_ends_cleanly(
-    proxy: FaultProxy, client: aiohttp.ClientSession, server: Server, planned: bool
+    proxy: FaultProxy, client: aiohttp.ClientSession, server: Server, when: str
 ) -> None:
     """A clean cut looks like the server's own timeout: whole lines, then the end."""
-    if planned:
+    if when == "planned":
         proxy.on(Cut(End.EOF, lines=2), verb="watch")
     async with client.get(WATCH) as answer:
         await server.emit(1, 2)
         assert [b"ADDED", b"ADDED"] == [(await answer.content.readline())[10:15] for _ in range(2)]
-        if not planned:
+        if when == "now":
             assert 1 == proxy.disturb(Cut(End.EOF), "pods")
         assert b"" == await answer.content.read()
 

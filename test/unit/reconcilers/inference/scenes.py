@@ -26,10 +26,10 @@ def condition(kind: str, status: str, reason: str = "", message: str = "", **mor
 
 
 def deployment(
-    world: World, *, replicas: int = 1, conditions: tuple[dict[str, Any], ...] = (), **numbers: int
+    world: World, want: int = 1, *, conditions: tuple[dict[str, Any], ...] = (), **numbers: Any
 ) -> None:
     """The Deployment controller's report: everything done, unless numbers say otherwise."""
-    done = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas)
+    done = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), want)
     generation = world.extra[Ref(DEPLOYMENT, NAMESPACE, NAME)]["generation"]
     report = {"observedGeneration": generation, **done, "conditions": list(conditions), **numbers}
     world.set_status(DEPLOYMENT, report)
@@ -46,10 +46,14 @@ def scaler(world: World, *changes: dict[str, Any], **more: Any) -> None:
     ]
     changed = {change["type"]: change for change in changes}
     conditions = [changed.pop(usual_one["type"], usual_one) for usual_one in usual]
-    world.set_status(SCALED_OBJECT, {"conditions": conditions, "triggersTypes": "cron", "hpaName": "h", **more})
+    world.set_status(
+        SCALED_OBJECT, {"conditions": conditions, "triggersTypes": "cron", "hpaName": "h", **more}
+    )
 
 
-def parent_status(*conditions: dict[str, Any], controller: str = CONTROLLER, **reference: Any) -> dict[str, Any]:
+def parent_status(
+    *conditions: dict[str, Any], controller: str = CONTROLLER, **reference: Any
+) -> dict[str, Any]:
     """One entry of an HTTPRoute's status.parents."""
     usual = (condition("Accepted", "True"), condition("ResolvedRefs", "True"))
     parent = {"group": "gateway.networking.k8s.io", "kind": "Gateway", **PARENT, **reference}
@@ -84,7 +88,7 @@ def container(**state: Any) -> dict[str, Any]:
 def healthy(world: World) -> None:
     """Converge, then let every controller report success."""
     world.converge()
-    deployment(world, replicas=world.replicas())
+    deployment(world, world.replicas())
     endpoints(world, world.replicas())
     if Ref(SCALED_OBJECT, NAMESPACE, NAME) in world.values:
         scaler(world)

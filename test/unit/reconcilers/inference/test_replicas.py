@@ -177,7 +177,7 @@ def test_suspend_and_resume_with_a_fixed_count() -> None:
 
 
 def test_every_stage_survives_a_crash() -> None:
-    """The next step is decided from the live object alone: a new process at any stage ends in the same state."""
+    """The next step is decided from the live object alone: a new process ends in the same state."""
     ends = []
     for stages in range(5):
         world = World(spec(2, triggers=True))

@@ -27,7 +27,13 @@ TWO = spec(scaling={"minReplicas": 2})
 def ready_pod(world: World, name: str, *, template: str = "old") -> None:
     """A pod that serves."""
     conditions = [condition("Ready", "True")]
-    pod(world, name, {"phase": "Running", "conditions": conditions}, template=template, created="2025-01-01T00:00:00Z")
+    pod(
+        world,
+        name,
+        {"phase": "Running", "conditions": conditions},
+        template=template,
+        created="2025-01-01T00:00:00Z",
+    )
 
 
 def verdict(world: World) -> str:
@@ -37,7 +43,7 @@ def verdict(world: World) -> str:
 
 
 def test_available_needs_every_number_to_agree() -> None:
-    """updated == desired == available, and no pod of a former template left (kserve#4626)."""
+    """Available means updated == desired == available, and no pod of a former template left (kserve#4626)."""
     world = World(TWO)
     healthy(world)
     assert "True/Available" == verdict(world)
@@ -54,11 +60,11 @@ def test_available_needs_every_number_to_agree() -> None:
     ],
     ids=str,
 )
-def test_any_other_number_is_progress(numbers: dict[str, int]) -> None:
+def test_any_other_number_is_progress(numbers: dict[str, Any]) -> None:
     """One number that lags, or a generation nobody has acted on, and the workload is not ready."""
     world = World(TWO)
     healthy(world)
-    deployment(world, replicas=2, **numbers)
+    deployment(world, 2, **numbers)
     assert "False/Progressing" == verdict(world)
 
 
@@ -98,16 +104,19 @@ def test_suspended_once_the_pods_are_gone() -> None:
     """`suspend` is carried out when no pod is left."""
     world = World(spec(suspend=True))
     healthy(world)
-    deployment(world, replicas=0, **{"replicas": 1})  # noqa: PIE804  # two meanings of one name
+    deployment(world, 0, replicas=1)
     assert "False/Progressing" == verdict(world)
-    deployment(world, replicas=0)
+    deployment(world, 0)
     assert "True/Suspended" == verdict(world)
 
 
 @pytest.mark.parametrize(
     ("reason", "message"),
     [
-        ("QuotaExceeded", 'pods "echo-5d4-abcde" is forbidden: exceeded quota: gpus, requested: pods=1, used: pods=1'),
+        (
+            "QuotaExceeded",
+            'pods "echo-5d4-abcde" is forbidden: exceeded quota: gpus, requested: pods=1, used: pods=1',
+        ),
         ("ReplicaFailure", 'pods "echo-5d4-abcde" is forbidden: violates PodSecurity "restricted:latest"'),
     ],
 )
@@ -116,7 +125,7 @@ def test_pods_that_cannot_be_created(reason: str, message: str) -> None:
     world = World(TWO)
     healthy(world)
     failure = condition("ReplicaFailure", "True", "FailedCreate", message)
-    deployment(world, replicas=2, conditions=(failure,), availableReplicas=0)
+    deployment(world, 2, conditions=(failure,), availableReplicas=0)
     workload = found(judge(world), "WorkloadReady")
     assert ("False", reason) == (workload.status, workload.reason)
     assert "pods can't be created: pod is forbidden:" in workload.message
@@ -125,7 +134,12 @@ def test_pods_that_cannot_be_created(reason: str, message: str) -> None:
 
 UNSCHEDULABLE = {
     "conditions": [
-        condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.")
+        condition(
+            "PodScheduled",
+            "False",
+            "Unschedulable",
+            "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.",
+        )
     ]
 }
 CRASHED = {"terminated": {"exitCode": 3, "reason": "Error"}}
@@ -135,7 +149,11 @@ CRASHED = {"terminated": {"exitCode": 3, "reason": "Error"}}
     ("reason", "words", "status"),
     [
         ("Unschedulable", "3 Insufficient nvidia.com/gpu", UNSCHEDULABLE),
-        ("ImagePullBackOff", "not found", container(waiting={"reason": "ErrImagePull", "message": "x: not found"})),
+        (
+            "ImagePullBackOff",
+            "not found",
+            container(waiting={"reason": "ErrImagePull", "message": "x: not found"}),
+        ),
         (
             "ImagePullBackOff",
             "can't be pulled: x: not found",
@@ -183,7 +201,11 @@ CRASHED = {"terminated": {"exitCode": 3, "reason": "Error"}}
             ),
         ),
         ("OOMKilled", "memory limit", container(terminated={"exitCode": 137, "reason": "OOMKilled"})),
-        ("Progressing", "0 of 2 replicas are up to date", container(running={}, lastState=CRASHED, restartCount=1)),
+        (
+            "Progressing",
+            "0 of 2 replicas are up to date",
+            container(running={}, lastState=CRASHED, restartCount=1),
+        ),
         ("Progressing", "0 of 2 replicas are up to date", container(waiting={"reason": "ContainerCreating"})),
     ],
 )
@@ -191,7 +213,7 @@ def test_why_pods_are_not_ready(reason: str, words: str, status: dict[str, Any])
     """The reason is the pod's, and the message names the pod and what to do or who said what."""
     world = World(TWO)
     healthy(world)
-    deployment(world, replicas=2, updatedReplicas=0, availableReplicas=0, readyReplicas=0)
+    deployment(world, 2, updatedReplicas=0, availableReplicas=0, readyReplicas=0)
     pod(world, "echo-1", status)
     workload = found(judge(world), "WorkloadReady")
     assert ("False", reason) == (workload.status, workload.reason)
@@ -202,12 +224,13 @@ def test_the_message_does_not_move_while_a_pull_is_retried() -> None:
     """The kubelet goes back and forth between two wordings; the status has one (facts 1.5)."""
     world = World(TWO)
     healthy(world)
-    deployment(world, replicas=2, updatedReplicas=0, availableReplicas=0)
+    deployment(world, 2, updatedReplicas=0, availableReplicas=0)
     wordings = [
         {"reason": "ErrImagePull", "message": "dial tcp 10.0.0.1:41532->10.0.0.9:443: i/o timeout"},
         {
             "reason": "ImagePullBackOff",
-            "message": 'Back-off pulling image "x": ErrImagePull: dial tcp 10.0.0.1:50124->10.0.0.9:443: i/o timeout',
+            "message": 'Back-off pulling image "x": ErrImagePull: dial tcp 10.0.0.1:50124->10.0.0.9:443: '
+            "i/o timeout",
         },
     ]
     statuses = []
@@ -221,7 +244,7 @@ def test_a_rollout_that_finds_no_node_is_blocked_by_the_pods_it_replaces() -> No
     """The former pods hold what the new ones need; the scheduler's words tell what (LLMKube#192)."""
     world = World(TWO)
     healthy(world)
-    deployment(world, replicas=2, **{"replicas": 3, "updatedReplicas": 1})  # noqa: PIE804  # as above
+    deployment(world, 2, replicas=3, updatedReplicas=1)
     ready_pod(world, "echo-old")
     pod(world, "echo-new", UNSCHEDULABLE)
     workload = found(judge(world), "WorkloadReady")
@@ -233,7 +256,7 @@ def test_troubles_of_former_pods_are_no_news() -> None:
     """Only the newest template, and only pods that are neither finished nor leaving, are diagnosed."""
     world = World(TWO)
     healthy(world)
-    deployment(world, replicas=2, updatedReplicas=1, availableReplicas=0)
+    deployment(world, 2, updatedReplicas=1, availableReplicas=0)
     crash = container(waiting={"reason": "CrashLoopBackOff"}, lastState=CRASHED)
     pod(world, "echo-old", crash, template="old", created="2025-01-01T00:00:00Z")
     pod(world, "echo-evicted", {"phase": "Failed", "reason": "Evicted"}, created="2027-01-01T00:00:00Z")
@@ -245,7 +268,7 @@ def test_the_worst_pod_speaks_and_among_equals_the_first() -> None:
     """Which pod is quoted does not depend on the order in which pods are listed."""
     world = World(TWO)
     healthy(world)
-    deployment(world, replicas=2, updatedReplicas=2, availableReplicas=0)
+    deployment(world, 2, updatedReplicas=2, availableReplicas=0)
     crash = container(waiting={"reason": "CrashLoopBackOff"}, lastState=CRASHED)
     pod(world, "echo-a", UNSCHEDULABLE)
     pod(world, "echo-c", crash)
@@ -260,7 +283,7 @@ def test_a_rollout_out_of_time_is_stalled() -> None:
     world = World(TWO)
     healthy(world)
     late = condition("Progressing", "False", "ProgressDeadlineExceeded", 'ReplicaSet "echo-1" has timed out.')
-    deployment(world, replicas=2, conditions=(late,), availableReplicas=1)
+    deployment(world, 2, conditions=(late,), availableReplicas=1)
     status = judge(world)
     assert "ProgressDeadlineExceeded" == found(status, "WorkloadReady").reason
     assert "ProgressDeadlineExceeded" == found(status, "Stalled").reason

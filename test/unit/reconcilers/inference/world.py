@@ -1,8 +1,8 @@
 """A cluster in memory, small enough to see through: objects, field ownership, stores.
 
 It keeps what decisions depend on: server-side apply by several field managers with force, ownership by field,
-the default of a Deployment's replicas, preconditions, generations and resourceVersions. Lists are atomic. What
-the real API server does beyond that is checked against the real one (test/contract).
+the default of a Deployment's replicas, preconditions, generations and resourceVersions. Lists are atomic.
+What the real API server does beyond that is checked against the real one (test/contract).
 """
 
 import copy
@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from modelfleet.kube.resource import Resource
 from modelfleet.kube.store import Store
 from modelfleet.plan import Api, Apply, Delete, Key, Outcome, Outcomes, Plan, Ref, Result, intent
 from modelfleet.reconcilers.inference import InferenceReconciler, Observed, resources
@@ -50,8 +49,7 @@ class World:
     def __init__(self, spec: Any, *, absent: tuple[Api, ...] = ()) -> None:
         """`absent`: resource types the cluster does not serve."""
         self._versions = itertools.count(1)
-        self._resources: dict[Api, Resource[Any]] = {resource.api: resource for resource in resources()}
-        self.stores: dict[Api, Store[Any]] = {api: Store(r) for api, r in self._resources.items()}
+        self.stores: dict[Api, Store[Any]] = {resource.api: Store(resource) for resource in resources()}
         self.reconciler = InferenceReconciler(self.stores)
         self.absent = set(absent)
         self.values: dict[Ref, dict[Leaf, Any]] = {}
@@ -109,16 +107,23 @@ class World:
         self.extra[ref]["status"] = status
         self._touch(ref)
 
-    def put(self, api: Api, name: str, whole: dict[str, Any], *, created: str = "2026-01-01T00:00:00Z") -> None:
+    def put(
+        self, api: Api, name: str, whole: dict[str, Any], *, created: str = "2026-01-01T00:00:00Z"
+    ) -> None:
         """An object nobody applies: a pod, an endpoint slice, somebody else's child."""
         ref = Ref(api, NAMESPACE, name)
-        self.extra[ref] = {"uid": f"uid-{next(self._versions)}", "generation": 1, "created": created, "whole": whole}
+        self.extra[ref] = {
+            "uid": f"uid-{next(self._versions)}",
+            "generation": 1,
+            "created": created,
+            "whole": whole,
+        }
         self._touch(ref)
 
     def remove(self, ref: Ref) -> None:
         """The object is gone."""
         for table in (self.values, self.owners, self.extra):
-            table.pop(ref, None)  # type: ignore[attr-defined]  # three dicts with different values
+            table.pop(ref, None)
 
     def terminate(self, ref: Ref) -> None:
         """Somebody's finalizer keeps a deleted object."""
@@ -144,7 +149,7 @@ class World:
             if api in self.absent:
                 store.feed().withdraw(f"no CustomResourceDefinition {api}")
                 continue
-            items = [self._resources[api].decode(self.wire(ref)) for ref in self.extra if ref.api == api]
+            items = [store.resource.decode(self.wire(ref)) for ref in self.extra if ref.api == api]
             store.feed().replace(items, next(self._versions))
         observed = self.reconciler.observe(KEY, NOW)
         assert observed is not None
@@ -166,7 +171,7 @@ class World:
 
     def converge(self, passes: int = 10) -> list[list[str]]:
         """Pass until nothing is left to do; the names of the actions of each pass that had some."""
-        history = []
+        history: list[list[str]] = []
         for _ in range(passes):
             plan, _outcomes = self.step()
             if not plan.actions:
@@ -199,7 +204,13 @@ class World:
         if extra.get("deleting"):
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
         status = {"status": extra["status"]} if "status" in extra else {}
-        return {"apiVersion": ref.api.api_version, "kind": ref.api.kind, **body, "metadata": metadata, **status}
+        return {
+            "apiVersion": ref.api.api_version,
+            "kind": ref.api.kind,
+            **body,
+            "metadata": metadata,
+            **status,
+        }
 
     def _carry_out(self, action: Any) -> None:
         match action:

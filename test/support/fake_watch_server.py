@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import copy
 import json
+import math
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -112,14 +113,17 @@ class FakeStream:
         idle: float,
         total: float,
         asked: float,
+        since: int,
         latest: Callable[[], int],
     ) -> None:
         self.namespace = namespace
         self.selector = selector
         self.silent = False
         self._latest = latest
+        self._since = since
         self._idle = idle
         now = asyncio.get_running_loop().time()
+        self._heard_at = now
         self._dead_at = now + total
         self._end_at = now + asked
         self._bookmark_at = min(now + BOOKMARK_SECONDS, max(now, self._end_at - 2))
@@ -136,6 +140,9 @@ class FakeStream:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:
             line = await self._next()
+            if line == b"":
+                continue
+            self._heard_at = asyncio.get_running_loop().time()
             if line is None:
                 return
             if isinstance(line, TransportError):
@@ -148,7 +155,7 @@ class FakeStream:
 
     async def _next(self) -> bytes | TransportError | None:
         loop = asyncio.get_running_loop()
-        idle_at = loop.time() + self._idle
+        idle_at = self._heard_at + self._idle
         wake = min(idle_at, self._dead_at)
         if not self.silent:
             wake = min(wake, self._bookmark_at, self._end_at)
@@ -162,10 +169,11 @@ class FakeStream:
         if wake == self._end_at:
             return None
         self._bookmark_at = loop.time() + BOOKMARK_SECONDS
-        return bookmark(self._latest())
+        # A watch from the future is told nothing until the future has come (cache_watcher.go: process).
+        return bookmark(self._latest()) if self._latest() >= self._since else b""
 
 
-class FakeApiServer:
+class FakeWatchServer:
     """See the module; `watch_list` False is a server with the feature gate off."""
 
     def __init__(self, *, kind: str = "ConfigMap", watch_list: bool = True) -> None:
@@ -176,6 +184,7 @@ class FakeApiServer:
         self.objects: dict[tuple[str, str], Object] = {}
         self.requests: list[Request] = []
         self.streams: list[FakeStream] = []
+        self.ends_watches = True
         self.before_initial_end: Callable[[FakeStream], None] | None = None
         """Called when all initial events of a WatchList are said and its bookmark isn't; for faults there."""
         self._history: list[tuple[int, str, Object, Object | None]] = []
@@ -311,7 +320,8 @@ class FakeApiServer:
             request.query.get("labelSelector", ""),
             idle=idle_timeout,
             total=total_timeout,
-            asked=float(request.query["timeoutSeconds"]),
+            asked=float(request.query["timeoutSeconds"]) if self.ends_watches else math.inf,
+            since=int(request.query.get("resourceVersion") or 0),
             latest=lambda: self.revision,
         )
         self._open(stream, request, fault)
