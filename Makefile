@@ -9,7 +9,7 @@ SHELL := bash
 PYTHON ?= python3
 BIN := .venv/bin
 PROFILE ?= full
-NAME ?= default
+NAME ?= dev
 PYTEST_ARGS ?=
 IMAGE ?= ghcr.io/modelfleet/modelfleet:0.1.0
 LOCK := uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
@@ -19,7 +19,7 @@ CLUSTER := $(BIN)/python -m hack.cluster
 
 .PHONY: help
 help: ## Show this help
-	@awk 'BEGIN {FS = ":.*## "; print "usage: make TARGET [PROFILE=full|core] [NAME=default]"} \
+	@awk 'BEGIN {FS = ":.*## "; print "usage: make TARGET [PROFILE=full|core] [NAME=dev]"} \
 	  /^##@ / {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 

@@ -12,6 +12,7 @@ a map we applied empty.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -22,7 +23,7 @@ Fields = Mapping[str, Any]
 """One node of a FieldsV1 tree."""
 
 _SELF = "."
-_LEAF = {_SELF}
+_NOTHING: Any = object()
 _KNOWN_LISTS = 4096
 """Distinct list nodes remembered in parsed form. Objects made by one compiler share nearly all of theirs; lists
 keyed by owner UID are unique and push each other out."""
@@ -76,10 +77,8 @@ def _own_entry(
     return None
 
 
-def _of_map(
-    live: Mapping[str, Any], fields: Fields, path: Path, others: Sequence[Fields]
-) -> dict[str, Any]:
-    """The fields of a map that are ours. Runs for every child event: no call for scalars (facts 4.3)."""
+def _of_map(live: Mapping[str, Any], fields: Fields, path: Path, others: Sequence[Fields]) -> dict[str, Any]:
+    """The fields of a map that are ours; runs for every child event, hence no call for a scalar."""
     out = {}
     for element, below in fields.items():
         if element[0] != "f":
@@ -88,23 +87,23 @@ def _of_map(
         if name not in live:
             continue
         value = live[name]
-        if isinstance(value, (dict, list)):
-            value = _of_container(value, below, (path, element), others)
-            if value is None:
+        if below or value.__class__ is dict:
+            value = _of_value(value, below, (path, element), others)
+            if value is _NOTHING:
                 continue
         out[name] = value
     return out
 
 
-def _of_container(
-    value: dict[str, Any] | list[Any], fields: Fields, path: Path, others: Sequence[Fields]
-) -> dict[str, Any] | list[Any] | None:
-    """What of a map or list is ours; None when nothing is left of it."""
-    if not fields or fields.keys() == _LEAF:
-        return {} if value and isinstance(value, dict) and _shared(path, others) else value
-    if isinstance(value, dict):
-        return _of_map(value, fields, path, others) or None
-    return _of_list(value, fields, path, others) or None
+def _of_value(value: Any, fields: Fields, path: Path, others: Sequence[Fields]) -> Any:
+    """What of a value is ours, or `_NOTHING`."""
+    if not fields or (len(fields) == 1 and _SELF in fields):
+        return {} if value.__class__ is dict and value and _shared(path, others) else value
+    if value.__class__ is dict:
+        return _of_map(value, fields, path, others) or _NOTHING
+    if value.__class__ is list:
+        return _of_list(value, fields, path, others) or _NOTHING
+    return value
 
 
 def _of_list(live: Sequence[Any], fields: Fields, path: Path, others: Sequence[Fields]) -> list[Any]:
@@ -115,12 +114,9 @@ def _of_list(live: Sequence[Any], fields: Fields, path: Path, others: Sequence[F
         element = find(position, item)
         if element is None:
             continue
-        value = item
-        if isinstance(item, (dict, list)):
-            value = _of_container(item, fields[element], (path, element), others)
-            if value is None:
-                continue
-        out.append(value)
+        value = _of_value(item, fields[element], (path, element), others)
+        if value is not _NOTHING:
+            out.append(value)
     return out
 
 
@@ -153,17 +149,22 @@ def _finder(elements: tuple[str, ...]) -> Callable[[int, Any], str | None]:
 
 
 def _by_keys(elements: Sequence[str]) -> Callable[[int, Any], str | None]:
-    """Items of a list map; all elements name the same key fields, but for types that changed theirs."""
-    groups: dict[tuple[str, ...], dict[tuple[Any, ...], str]] = {}
+    """Items of a list map; its elements name the same key fields, unless the type changed them meanwhile."""
+    groups: dict[tuple[str, ...], dict[Any, str]] = {}
     for element in elements:
         key: dict[str, Any] = msgspec.json.decode(element[2:])
-        groups.setdefault(tuple(key), {})[tuple(key.values())] = element
+        values = tuple(key.values())
+        groups.setdefault(tuple(key), {})[values if len(key) > 1 else values[0]] = element
+    finders = [(itemgetter(*names), by_values) for names, by_values in groups.items()]
 
     def find(_: int, item: Any) -> str | None:
-        if isinstance(item, dict):
-            for names, by_values in groups.items():
-                if (element := by_values.get(tuple([item.get(name) for name in names]))) is not None:
-                    return element
+        for values_of, by_values in finders:
+            try:
+                element = by_values.get(values_of(item))
+            except (KeyError, TypeError):  # an item without a key field, or no map at all: not ours
+                continue
+            if element is not None:
+                return element
         return None
 
     return find

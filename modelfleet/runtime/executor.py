@@ -41,7 +41,7 @@ from modelfleet.plan import (
     Result,
     digest_of,
 )
-from modelfleet.runtime.problems import name_conflict, to_problem
+from modelfleet.runtime.problems import may_have_happened, name_conflict, to_problem
 from modelfleet.runtime.refusals import Fingerprint, Refusals
 from modelfleet.runtime.uninterrupted import uninterrupted
 from modelfleet.runtime.written import Written
@@ -90,7 +90,7 @@ class Executor:
         try:
             return await self._perform(action, key)
         except KubeError as error:
-            if error.unknown_outcome and await self._happened(action, key):
+            if may_have_happened(error) and await self._happened(action, key):
                 return None
             return to_problem(error, action.ref)
 

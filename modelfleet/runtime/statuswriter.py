@@ -20,7 +20,7 @@ from modelfleet.plan import Api, Cause, DesiredStatus, Key, Manifest, Problem, R
 from modelfleet.runtime.clock import Clock, rfc3339
 from modelfleet.runtime.conditions import LiveConditions, merged, transitions
 from modelfleet.runtime.events import EventRecorder
-from modelfleet.runtime.problems import to_problem
+from modelfleet.runtime.problems import may_have_happened, to_problem
 from modelfleet.runtime.refusals import Refusals
 from modelfleet.runtime.uninterrupted import uninterrupted
 from modelfleet.runtime.written import Written
@@ -126,7 +126,7 @@ class StatusWriter:
 
     async def _read_back(self, ref: Ref, manifest: Manifest, error: KubeError) -> dict[str, Any]:
         """The object, if a write without an answer took effect after all; else the error again (rule A14)."""
-        if error.unknown_outcome:
+        if may_have_happened(error):
             try:
                 live = await self._client.get(ref)
             except KubeError:

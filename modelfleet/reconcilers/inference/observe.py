@@ -6,7 +6,10 @@ A store that has not synced, or may not be read, says so (`Seen.state`), because
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from modelfleet.api.inference import InferenceService
 from modelfleet.api.meta import OWNER_LABEL
@@ -32,6 +35,11 @@ from modelfleet.reconcilers.inference.views import EndpointSliceView, InferenceS
 BY_SERVICE = "inferenceservice"
 """Index of pods and endpoint slices by `namespace/name` of their InferenceService."""
 
+_REMEMBERED = 1024
+"""Specs kept in compiled form. An object is born in about six passes, each of which would check and compile
+it anew: 0.2 ms for a small spec, 6 ms for one that uses every field (test/unit/compiler/specs)."""
+
+_Compiled = tuple[InferenceService | None, tuple[Violation, ...], Children | None]
 Stores = Mapping[Api, Store[Any]]
 """By resource type; one for each of `resources()`."""
 
@@ -79,8 +87,8 @@ def observe(key: Key, stores: Stores) -> Observed | None:
     item: Item[InferenceServiceView] | None = stores[INFERENCE_SERVICE].get(key.namespace, key.name)
     if item is None:
         return None
-    spec, violations = _typed(item)
-    wanted = None if spec is None else compile_inference(spec, owner_uid=item.meta.uid)
+    meta = item.meta
+    spec, violations, wanted = _compiled(meta.namespace, meta.name, meta.uid, item.view.spec)
     seen = {api: _seen(stores[api], item.meta.uid) for api in CHILDREN}
     step = Replicas(own=None) if wanted is None else _replicas_step(wanted, seen)
     return Observed(
@@ -103,19 +111,20 @@ def labelled(item: Item[Any]) -> tuple[str, ...]:
     return (f"{item.meta.namespace}/{name}",) if name else ()
 
 
-def _typed(item: Item[InferenceServiceView]) -> tuple[InferenceService | None, tuple[Violation, ...]]:
-    metadata = {"name": item.meta.name, "namespace": item.meta.namespace, "uid": item.meta.uid}
-    api = INFERENCE_SERVICE
+@lru_cache(maxsize=_REMEMBERED)
+def _compiled(namespace: str, name: str, uid: str, spec: bytes) -> _Compiled:
+    """Read, check and compile a spec; a pure function of its arguments, whose results are not changed."""
     body = {
-        "apiVersion": api.api_version,
-        "kind": api.kind,
-        "metadata": metadata,
-        "spec": item.view.decoded_spec(),
+        "apiVersion": INFERENCE_SERVICE.api_version,
+        "kind": INFERENCE_SERVICE.kind,
+        "metadata": {"name": name, "namespace": namespace, "uid": uid},
+        "spec": msgspec.json.decode(spec),
     }
     try:
-        return parse(body), ()
+        isvc = parse(body)
     except InvalidObject as invalid:
-        return None, tuple(invalid.violations)
+        return None, tuple(invalid.violations), None
+    return isvc, (), compile_inference(isvc, owner_uid=uid)
 
 
 def _replicas_step(wanted: Children, seen: Mapping[Api, Seen]) -> Replicas:

@@ -51,8 +51,8 @@ def _judge(reference: ParentReference, live: Item[HTTPRouteView]) -> Condition:
     )
     if not entries:
         return _waiting(
-            f"no Gateway controller has answered for {reference}: check that it exists and that the controller "
-            "of its GatewayClass runs"
+            f"no Gateway controller has answered for {reference}: check that it exists and that the "
+            "controller of its GatewayClass runs"
         )
     return max((_entry(entry, live.meta.generation) for entry in entries), key=_rank)
 

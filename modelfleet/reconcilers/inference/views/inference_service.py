@@ -22,10 +22,6 @@ class InferenceServiceView(msgspec.Struct, frozen=True, gc=False):
     spec: bytes
     status: bytes = b"{}"
 
-    def decoded_spec(self) -> Any:
-        """The spec as plain values; a new copy each time."""
-        return msgspec.json.decode(self.spec)
-
     def conditions(self) -> list[dict[str, Any]]:
         """`status.conditions` as the server returned them; a new copy each time."""
         return msgspec.json.decode(self.status, type=_Status).conditions
