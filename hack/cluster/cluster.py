@@ -117,7 +117,7 @@ class Cluster:
             Keda(layout, control, programs, sources.KEDA_MANIFESTS.folder(works.cache)).start()
             say("KEDA: operator and metrics API")
         if choice.fleet and choice.full:
-            fleet.wait_for("Ready", seconds=READY_SECONDS)
+            fleet.wait_ready(seconds=READY_SECONDS)
             say("sample: Ready")
             show(fleet.show())
 

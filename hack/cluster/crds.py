@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of others: large, so applied once per content, and again when one has vanished.
+"""CustomResourceDefinitions are large: applied once per content, and again when one has vanished.
 
 Applying all of Gateway API's and KEDA's takes the API server several seconds; asking whether they are there
 takes 0.1 s, which is what a second `up` pays.
@@ -22,7 +22,10 @@ def install(control: ControlPlane, name: str, *files: Path) -> None:
         if applied["digest"] == wanted and _exist(control, applied["objects"]):
             return
     lines = control.apply(*files).splitlines()  # each is `KIND.GROUP/NAME serverside-applied`
-    put(stamp, json.dumps({"digest": wanted, "objects": [line.split()[0] for line in lines]}))
+    objects = [line.split()[0] for line in lines]
+    definitions = [name for name in objects if name.startswith("customresourcedefinition.")]
+    control.kubectl("wait", "--for=condition=Established", "--timeout=60s", *definitions)
+    put(stamp, json.dumps({"digest": wanted, "objects": objects}))
 
 
 def _parts(file: Path) -> list[Path]:

@@ -14,6 +14,8 @@ import yaml
 
 from hack.cluster import ports
 from hack.cluster.controlplane import LOOPBACK, ControlPlane
+from hack.cluster.crds import install
+from hack.cluster.errors import ClusterError
 from hack.cluster.files import put
 from hack.cluster.layout import REPOSITORY, Layout
 from hack.cluster.probe import answers
@@ -31,6 +33,9 @@ GRACE_SECONDS = 20.0
 """More than the controller's own grace for running reconciles."""
 _RUNS_ELSEWHERE = {"Deployment", "PodDisruptionBudget", "Service"}
 """Kinds of the shipped base that only matter when the controller runs as a pod."""
+_CONDITIONS = (
+    '{range .items[*].status.conditions[*]}{.type}={.status} {.reason}: {.message}{"\\n"}{end}'  # a line each
+)
 _PORTS = ("controller-health", "controller-metrics")
 
 
@@ -43,8 +48,7 @@ class Fleet:
 
     def install(self) -> None:
         """Apply the CRDs and what the controller needs: namespace, ServiceAccount, RBAC, policies."""
-        self.control.apply(CRDS)
-        self.control.kubectl("wait", "--for=condition=Established", "--timeout=30s", "-f", str(CRDS))
+        install(self.control, "modelfleet", CRDS)
         objects = yaml.safe_load_all(self.control.kubectl("kustomize", str(BASE)))
         self.control.apply(stdin=yaml.safe_dump_all(needed_outside(list(objects))))
 
@@ -71,9 +75,25 @@ class Fleet:
         self.control.apply(SAMPLE)
 
     def wait_for(self, condition: str, *, seconds: float) -> None:
-        """Wait until the sample has a condition. Raises `ClusterError` with kubectl's message."""
-        wait = ("wait", f"--for=condition={condition}", f"--timeout={seconds:.0f}s")
-        self.control.kubectl(*wait, "-n", SAMPLE_NAMESPACE, "isvc", "--all")
+        """Wait until the sample has a condition. Raises `ClusterError` with the conditions it has instead."""
+        sample = ("isvc", "--all", "-n", SAMPLE_NAMESPACE)
+        try:
+            self.control.kubectl("wait", f"--for=condition={condition}", f"--timeout={seconds:.0f}s", *sample)
+        except ClusterError as error:
+            found = self.control.kubectl(
+                "get", "isvc", "-n", SAMPLE_NAMESPACE, "-o", f"jsonpath={_CONDITIONS}"
+            )
+            log = self.layout.log("controller")
+            raise ClusterError(
+                f"the sample is not {condition} after {seconds:.0f} s; it says:\n{found.strip() or '(nothing)'}\nlog: {log}"
+            ) from error
+
+    def wait_ready(self, *, seconds: float) -> None:
+        """Wait until the sample is Ready and KEDA has evaluated its trigger. Raises `ClusterError`."""
+        self.wait_for("Ready", seconds=seconds)
+        scaled = ("scaledobject", "--all", "-n", SAMPLE_NAMESPACE)
+        self.control.kubectl("wait", "--for=condition=Active", f"--timeout={seconds:.0f}s", *scaled)
+        self.wait_for("Ready", seconds=seconds)  # KEDA takes Active back once after it first set it
 
     def show(self, kinds: str = CHILDREN) -> str:
         """The sample and its children as kubectl prints them."""

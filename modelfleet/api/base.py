@@ -21,6 +21,8 @@ from modelfleet.api import quantity
 
 INT32_MAX = 2**31 - 1
 """Kubernetes stores counts, ports and seconds as int32."""
+EXACT_MAX = 2**53
+"""Largest integer a JSON reader keeps exact; the API server can't check a larger bound (seen on 1.36.3)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,6 @@ RelativePath = Annotated[str, Text(max=512, min=1), RELATIVE_PATH]
 Port = Annotated[int, Range(1, 65535)]
 PortReference = Annotated[int | str, IntegerOrText(), Text(max=15, min=1), PORT]
 Count = Annotated[int, Range()]
-Generation = Annotated[int, Range(0, 2**63 - 1)]
+Generation = Annotated[int, Range(0, EXACT_MAX)]
 PercentOrCount = Annotated[int | str, IntegerOrText(), Text(max=10, min=1), PERCENT_OR_COUNT]
 FileMode = Annotated[int, Range(0, 0o777)]

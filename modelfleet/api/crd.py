@@ -128,6 +128,9 @@ def root_schema(kind: Kind) -> Schema:
     properties = dict(schema["properties"])
     for name in ("apiVersion", "kind"):
         properties[name] = {"type": "string", "description": properties[name]["description"]}
-    properties["metadata"] = {"type": "object", "properties": {"name": {"type": "string"}}}  # a rule points at it
+    properties["metadata"] = {
+        "type": "object",
+        "properties": {"name": {"type": "string"}},
+    }  # a rule points at it
     description = " ".join((kind.model.__doc__ or "").split())
     return schema | {"description": description, "properties": properties, "required": ["spec"]}

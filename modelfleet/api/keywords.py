@@ -13,7 +13,6 @@ from typing import Any
 from modelfleet.api.schema import Schema
 
 
-
 class MapKey(str):
     """A key of a map, as opposed to a field of an object: written in brackets."""
 

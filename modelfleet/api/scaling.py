@@ -113,10 +113,10 @@ class Behavior(CoreObject):
 class ScalingModifiers(CoreObject):
     """One metric computed from all triggers."""
 
-    formula: Annotated[str, Text(max=4096)] = ""
-    """Expression over the triggers' names, such as "(queue + backlog) / 2". Needs `target`."""
-    target: Annotated[str, Text(max=64)] = ""
-    """Target value of the formula. Needs `formula`."""
+    formula: Annotated[str, Text(max=4096, min=1)]
+    """Expression over the triggers' names, such as "(queue + backlog) / 2"."""
+    target: Annotated[str, Text(max=64, min=1)]
+    """Target value of the formula: a number above 0 in quotes, such as "5"."""
     activation_target: Annotated[str, Text(max=64)] = ""
     """The model wakes above this value. Default 0."""
     metric_type: Literal["AverageValue", "Value"] | None = None

@@ -28,13 +28,14 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  # PyYAML's signature
         return True
 
-    def represent_list(self, data: list[Any]) -> yaml.Node:
-        """Lists of plain values on one line, as people write enums."""
-        flow = all(isinstance(item, str) and len(item) < _WIDTH // 2 for item in data)
-        return self.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flow)
+
+def _list(dumper: _Dumper, data: list[Any]) -> yaml.SequenceNode:
+    """Lists of words on one line, as people write enums."""
+    words = all(isinstance(item, str) and " " not in item for item in data)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=words)
 
 
-_Dumper.add_representer(list, _Dumper.represent_list)
+_Dumper.add_representer(list, _list)
 
 
 @click.command(epilog=_EXAMPLES)

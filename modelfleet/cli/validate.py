@@ -62,8 +62,7 @@ class _Report:
     multiple=True,
     metavar="FILE|DIR",
     help="What is stored in the cluster now. What an object there breaks already, and the new one "
-    "leaves alone, "
-    "is forgiven, and fields that can't change are compared.",
+    "leaves alone, is forgiven, and fields that can't change are compared.",
 )
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def validate(sources: tuple[str, ...], old: tuple[str, ...], output: str) -> None:

@@ -226,9 +226,7 @@ class Client:
     ) -> dict[str, Any]:
         """PUT of a whole object; its metadata must hold the resourceVersion it was read at."""
         if not body.get("metadata", {}).get("resourceVersion"):
-            raise ValueError(
-                f"an update of {ref} without metadata.resourceVersion would overwrite other writers"
-            )
+            raise ValueError(f"an update of {ref} needs metadata.resourceVersion, or it overwrites others")
         call = _Call(
             "update",
             "PUT",

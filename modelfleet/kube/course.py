@@ -29,12 +29,10 @@ class Phase(StrEnum):
 
 
 class Ending(StrEnum):
-    """How a request ended; the cause of a relist and a metric label."""
+    """How a request failed; the cause of a relist and a metric label."""
 
-    CLOSED = "closed"
-    """The server ended the stream after the time we asked for."""
-    SHORT = "very_short_watch"
-    """The stream ended within a second and without an event."""
+    EARLY = "ended_early"
+    """The stream ended at once and without an event, or before the initial set was complete."""
     CUT = "cut"
     """The stream broke or fell silent, or no answer came."""
     REFUSED = "refused"
@@ -55,6 +53,10 @@ class Ending(StrEnum):
     NOT_INSTALLED = "not_installed"
 
 
+class EarlyEndError(Exception):
+    """A stream ended in good order but too soon."""
+
+
 class WentBackError(Exception):
     """A watch delivered a resourceVersion below one it had delivered before."""
 
@@ -66,12 +68,12 @@ _BY_CODE: dict[int, Ending] = {
     HTTPStatus.TOO_MANY_REQUESTS: Ending.THROTTLED,
 }
 
-FAILURES = (KubeError, MalformedObjectError, WentBackError)
+FAILURES = (KubeError, MalformedObjectError, EarlyEndError, WentBackError)
 """Everything a list or watch may raise."""
 
 _PASSING = frozenset({Ending.REFUSED, Ending.THROTTLED})
 """Endings that say nothing about our resume point (rule I8: they never relist)."""
-_STRIKES = frozenset({Ending.SHORT, Ending.CUT, Ending.SERVER_ERROR, Ending.UNAUTHORIZED})
+_STRIKES = frozenset({Ending.EARLY, Ending.CUT, Ending.SERVER_ERROR, Ending.UNAUTHORIZED})
 _BEHIND = frozenset({Ending.EXPIRED, Ending.TOO_LARGE, Ending.WENT_BACK})
 
 
@@ -81,6 +83,8 @@ def ending_of(error: Exception) -> Ending:
         return _ending_of_status(error)
     if isinstance(error, TransportError):
         return Ending.CUT if error.unknown_outcome else Ending.REFUSED
+    if isinstance(error, EarlyEndError):
+        return Ending.EARLY
     if isinstance(error, WentBackError):
         return Ending.WENT_BACK
     return Ending.MALFORMED
@@ -122,12 +126,10 @@ class Course:
         self._strikes = 0
 
     def after(self, ending: Ending) -> bool:
-        """Take the next state; True when the backoff must pass first."""
+        """Take the next state after a failure; True when the backoff must pass first."""
         return self._after_watch(ending) if self.phase is Phase.WATCH else self._after_list(ending)
 
     def _after_watch(self, ending: Ending) -> bool:
-        if ending is Ending.CLOSED:
-            return False
         if ending in _PASSING:
             return True
         if ending in _STRIKES:

@@ -69,11 +69,11 @@ class Feed(Generic[V]):
         before = self._items
         after = {(item.meta.namespace, item.meta.name): self._settlements.read(item) for item in items}
         initial, self._listed = not self._listed, True
-        if resource_version < self.resource_version:
-            self.epoch += 1
+        went_back = resource_version < self.resource_version
+        self.epoch += went_back
         self.resource_version = resource_version
         self._items = after
-        self._deliver([*_vanished(before, after), *_news(before, after, initial=initial)])
+        self._deliver([*_vanished(before, after), *_news(before, after, initial=initial, doubt=went_back)])
         self._settlements.prune((item.meta.uid for item in after.values()), resource_version)
         self.mark(State.SYNCED)
         self._listener.progressed()
@@ -163,11 +163,12 @@ def _vanished(before: Mapping[Name, Item[V]], after: Mapping[Name, Item[V]]) -> 
 
 
 def _news(
-    before: Mapping[Name, Item[V]], after: Mapping[Name, Item[V]], *, initial: bool
+    before: Mapping[Name, Item[V]], after: Mapping[Name, Item[V]], *, initial: bool, doubt: bool
 ) -> Iterator[Event[V]]:
+    """Births and changes; in `doubt` equal resourceVersions may belong to different histories."""
     for name, item in after.items():
         previous = before.get(name)
         if previous is None or previous.meta.uid != item.meta.uid:
             yield from _transition(previous, item, initial=initial, unknown=True)
-        elif previous.meta.resource_version != item.meta.resource_version:
+        elif doubt or previous.meta.resource_version != item.meta.resource_version:
             yield Event(Change.MODIFIED, item, previous)

@@ -19,8 +19,8 @@ def object_path(ref: Ref, subresource: str = "") -> str:
     """Path of one object, or of its subresource."""
     if ref.api.namespaced and not ref.namespace:
         raise ValueError(f"{ref} needs a namespace")
-    if not ref.name:
-        raise ValueError(f"{ref.api.kind} in namespace {ref.namespace!r} needs a name")
+    if ref.name in ("", ".", ".."):
+        raise ValueError(f"{ref.api.kind} in namespace {ref.namespace!r} needs a name, not {ref.name!r}")
     path = f"{collection_path(ref.api, ref.namespace)}/{_escape(ref.name)}"
     return f"{path}/{_escape(subresource)}" if subresource else path
 

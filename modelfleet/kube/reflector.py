@@ -15,7 +15,7 @@ from modelfleet.kube import explain
 from modelfleet.kube.backoff import Backoff
 from modelfleet.kube.changes import State
 from modelfleet.kube.client import Client
-from modelfleet.kube.course import FAILURES, Course, Ending, Phase, WentBackError, ending_of
+from modelfleet.kube.course import FAILURES, Course, EarlyEndError, Ending, Phase, WentBackError, ending_of
 from modelfleet.kube.errors import StatusError
 from modelfleet.kube.feed import Feed
 from modelfleet.kube.initial import InitialEvents
@@ -37,7 +37,8 @@ from modelfleet.kube.watching import (
 )
 
 SHORT_SECONDS = 1.0
-"""A watch that ends earlier and without an event is a failure (client-go: VeryShortWatchError)."""
+"""A watch that ends earlier and without an event is a failure (client-go: VeryShortWatchError); with one it
+is followed by the next watch not before this time has passed, or a server could make us hurry."""
 
 _log = logging.getLogger(__name__)
 
@@ -74,14 +75,12 @@ class Reflector(Generic[V]):
         self._course = Course()
         while True:
             try:
-                ending = await self._request()
-                pause = self._backoff.next() if self._course.after(ending) else 0.0
+                await self._request()
             except FAILURES as error:
                 ending = ending_of(error)
                 if ending is Ending.NOT_INSTALLED:
                     return
-                pause = self._failed(ending, error)
-            await asyncio.sleep(pause)
+                await asyncio.sleep(self._failed(ending, error))
 
     def want(self, resource_version: int) -> None:
         """Get to `resource_version` soon, although nothing may happen to this type for long."""
@@ -94,15 +93,18 @@ class Reflector(Generic[V]):
     def _behind(self) -> bool:
         return self.feed.resource_version < self._wanted
 
-    async def _request(self) -> Ending:
+    async def _request(self) -> None:
+        """Make the request that the present state asks for; returns when it ended as agreed."""
         if self._course.phase is Phase.LIST and not self._course.streaming:
             await self._list()
-            return Ending.CLOSED
+            return
+        self._watch = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as self._watch:
-                return await self._stream()
+            async with self._watch:
+                await self._stream()
         except TimeoutError:
-            return Ending.CLOSED  # by `want`: every deadline of the transport is a TransportError
+            if not self._watch.expired():  # by `want`; deadlines of the transport are TransportErrors
+                raise
         finally:
             self._watch = None
 
@@ -119,7 +121,7 @@ class Reflector(Generic[V]):
         decoded = [self._decode(obj) async for obj in listing.objects()]
         self._replace([item for item in decoded if item is not None], listing.resource_version)
 
-    async def _stream(self) -> Ending:
+    async def _stream(self) -> None:
         """A watch from the resume point, or a WatchList that turns into one."""
         seconds = PROMPT_TIMEOUT_SECONDS if self._behind else random_timeout(self._jitter)
         opened = asyncio.get_running_loop().time()
@@ -141,10 +143,12 @@ class Reflector(Generic[V]):
                 self._take(decode_event(line))
                 events += 1
         lasted = asyncio.get_running_loop().time() - opened
-        return Ending.SHORT if not events and lasted < SHORT_SECONDS else Ending.CLOSED
+        if not events and lasted < SHORT_SECONDS:
+            raise EarlyEndError(f"the watch ended after {lasted:.3f} s without an event")
+        await asyncio.sleep(SHORT_SECONDS - lasted)
 
     async def _collect(self, lines: AsyncIterator[bytes]) -> None:
-        """Take the initial events of a WatchList; returns early when the stream ends among them."""
+        """Take the initial events of a WatchList."""
         with InitialEvents[V](str(self)) as initial:
             async for line in lines:
                 event = decode_event(line)
@@ -156,7 +160,8 @@ class Reflector(Generic[V]):
                     self._replace(initial.items, int(bookmark_version(event)))
                     return
                 else:
-                    raise MalformedObjectError(f"{self}: a bookmark among the initial events")
+                    raise MalformedObjectError("a bookmark among the initial events")
+        raise EarlyEndError("the stream ended among the initial events")
 
     def _take(self, event: WatchEvent) -> None:
         """One event of a watch: into the feed, and the resume point moves (rule I5)."""
@@ -176,7 +181,7 @@ class Reflector(Generic[V]):
 
     def _check_order(self, version: str) -> None:
         if int(version) < self.feed.resource_version:
-            raise WentBackError(f"{self}: resourceVersion {version} after {self.feed.resource_version}")
+            raise WentBackError(f"resourceVersion {version} after {self.feed.resource_version}")
 
     def _decode(self, obj: Mapping[str, Any]) -> Item[V] | None:
         try:

@@ -181,8 +181,8 @@ class Controller(Generic[Observed]):
     async def _reconcile(self, key: Key) -> Verdict:
         observed = self._reconciler.observe(key, self._clock.now())
         if observed is None:
-            self._executor.forget(key)
-            self._written.forget(key)
+            for memory in (self._executor, self._written, self._status):
+                memory.forget(key)
             return Verdict("success")
         plan = self._reconciler.plan(observed)
         outcomes = await self._executor.run(plan, key)
@@ -221,8 +221,6 @@ class Controller(Generic[Observed]):
 
     def _handler(self, api: Api) -> Callable[[Event[Any]], None]:
         def handle(event: Event[Any]) -> None:
-            if api == self._reconciler.api and event.change is Change.DELETED:
-                self._status.forget(Key(event.item.meta.namespace, event.item.meta.name), event.item.meta.uid)
             if self._matters(event, own=api == self._reconciler.api):
                 for key in self._keys(api, event):
                     self.queue.add(key, priority=LOW if event.initial else EDGE)

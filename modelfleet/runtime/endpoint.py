@@ -4,6 +4,7 @@ It starts before anything else and closes last, so that probes always get an ans
 section 3). It serves GET without authentication: nothing it serves may be secret.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -87,7 +88,8 @@ class Endpoint:
             await web.TCPSite(self._runner, self._bind.host, self._bind.port).start()
         except OSError as error:
             await self._runner.cleanup()
-            raise EndpointError(f"cannot listen on {self._bind}: {error.strerror or error}") from error
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            raise EndpointError(f"cannot listen on {self._bind}: {reason}") from error
         log.info("listening", address=str(Bind(self._bind.host, self.port)), paths=self._paths)
 
     async def close(self) -> None:

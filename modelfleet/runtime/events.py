@@ -186,7 +186,7 @@ class EventRecorder:
                 return self._drop(series, "NotLeading")
             except KubeError as error:
                 if not error.retriable:
-                    log.info("event refused", event=str(series.ref), error=str(error))
+                    log.info("event refused", ref=str(series.ref), error=str(error))
                     return self._drop(series, "Refused")
                 await asyncio.sleep(RETRY_SECONDS * self._uniform(0.5, 1.0))
             else:

@@ -8,6 +8,7 @@ Each condition that changed becomes an Event.
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from modelfleet.kube.client import Client
@@ -28,6 +29,16 @@ from modelfleet.runtime.written import Written
 _ATTEMPT = "status"
 _SUBRESOURCE = "status"
 _UNANSWERED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """The status last sent for a key."""
+
+    uid: str
+    digest: str
+    version: str = _UNANSWERED
+    """The resourceVersion it got."""
 
 
 class StatusWriter:
@@ -56,8 +67,7 @@ class StatusWriter:
         self._events = events
         self._clock = clock
         self._refusals = Refusals()
-        self._sent: dict[str, tuple[str, str]] = {}
-        """By uid: digest of the status last sent, and the resourceVersion it got or `_UNANSWERED`."""
+        self._sent: dict[Key, _Sent] = {}
 
     async def write(
         self, item: Item[Any], api: Api, desired: DesiredStatus, key: Key, live: LiveConditions = ()
@@ -73,7 +83,7 @@ class StatusWriter:
         try:
             problem = await uninterrupted(self._send(item, ref, manifest, key))
         except KubeError as error:
-            del self._sent[item.meta.uid]
+            self._sent.pop(key, None)
             problem = to_problem(error, ref)
             if problem.terminal:
                 self._refusals.remember(key, _ATTEMPT, meaning, problem)
@@ -92,17 +102,21 @@ class StatusWriter:
 
     def shows_own_write(self, item: Item[Any]) -> bool:
         """Whether this state of the object is the one our last status write made."""
-        digest, version = self._sent.get(item.meta.uid, ("", _UNANSWERED))
-        return digest == item.status_digest != "" and version in (_UNANSWERED, item.meta.resource_version)
+        sent = self._sent.get(Key(item.meta.namespace, item.meta.name))
+        return (
+            sent is not None
+            and (sent.uid, sent.digest) == (item.meta.uid, item.status_digest)
+            and sent.version in (_UNANSWERED, item.meta.resource_version)
+        )
 
-    def forget(self, key: Key, uid: str) -> None:
+    def forget(self, key: Key) -> None:
         """The object is gone."""
         self._refusals.forget(key)
-        self._sent.pop(uid, None)
+        self._sent.pop(key, None)
 
     async def _send(self, item: Item[Any], ref: Ref, manifest: Manifest, key: Key) -> Problem | None:
         uid = item.meta.uid
-        self._sent[uid] = (manifest.digest, _UNANSWERED)
+        self._sent[key] = _Sent(uid, manifest.digest)
         try:
             answer = await self._client.apply(
                 ref,
@@ -115,7 +129,7 @@ class StatusWriter:
         except KubeError as error:
             answer = await self._read_back(ref, manifest, error)
         version = meta_of(answer).resource_version
-        self._sent[uid] = (manifest.digest, version)
+        self._sent[key] = _Sent(uid, manifest.digest, version)
         self._written.note(key, ref, version)
         self._settle(answer, manifest)
         cached = self._store.get(ref.namespace, ref.name)

@@ -2,7 +2,7 @@
 
 Cancellation (a reconcile's deadline, shutdown) takes effect after the answer, which the client's own request
 deadline bounds; what was written is then known and noted, and no task is left without an owner (facts 1.8).
-A second cancellation takes effect at once.
+A second cancellation of the same task takes the write down with it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The API server keeps what the compiler sends: no default, notation or dropped value makes it look changed."""
+"""The API server keeps what the compiler sends: no default, notation or dropped value looks like drift."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def cluster(control_plane_full: Cluster) -> Cluster:
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda path: path.stem)
 async def test_applying_twice_changes_nothing(api: World, namespace: str, spec: Path) -> None:
-    """The stored object's owned projection is the manifest, and a second apply makes no revision (A2, A13)."""
+    """What we own of the stored object is the manifest, and a second apply changes nothing (A2, A13)."""
     body = load(spec)
     body["metadata"]["namespace"] = namespace
     for trigger in body["spec"].get("scaling", {}).get("triggers", ()):

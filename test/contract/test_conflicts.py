@@ -22,7 +22,7 @@ from test.support.kinds import (
     SERVICE,
     path_of,
 )
-from test.support.samples import GATEWAY, IMAGE, everything, service
+from test.support.samples import CRON, GATEWAY, IMAGE, everything, service
 from test.support.waiting import wait_for
 from test.support.world import Object, World
 
@@ -32,7 +32,7 @@ POD = {"metadata": {"labels": {"app": "foreign"}}, "spec": {"containers": [{"nam
 FOREIGN: dict[Api, Object] = {
     DEPLOYMENT: {"selector": {"matchLabels": {"app": "foreign"}}, "replicas": 0, "template": POD},
     SERVICE: {"selector": {"app": "foreign"}, "ports": [{"port": 1234}]},
-    SCALED_OBJECT: {"scaleTargetRef": {"name": "foreign"}, "triggers": []},
+    SCALED_OBJECT: {"scaleTargetRef": {"name": "foreign"}, "triggers": [CRON]},
     HTTP_ROUTE: {"parentRefs": [GATEWAY], "hostnames": ["foreign.example.com"]},
     DISRUPTION_BUDGET: {"selector": {"matchLabels": {"app": "foreign"}}, "minAvailable": 0},
 }

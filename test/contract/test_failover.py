@@ -8,7 +8,7 @@ from test.support.audit import Entry, Mark
 from test.support.cluster import Cluster
 from test.support.controller import Controller
 from test.support.eventually import Eventually
-from test.support.fleet import Fleet
+from test.support.fleet import ELECTED, Fleet
 from test.support.kinds import DEPLOYMENT, INFERENCE_SERVICE
 from test.support.load import Load, editing
 from test.support.samples import service
@@ -34,9 +34,9 @@ def cluster(control_plane_full: Cluster) -> Cluster:
 
 async def leader_and_standby(fleet: Fleet) -> tuple[Controller, Controller]:
     """Two ready replicas of which the first one leads."""
-    first = await fleet.start("first")
+    first = await fleet.start("first", settings=ELECTED)
     await wait_for(lambda: leads(first), TAKEOVER_SECONDS)
-    second = await fleet.start("second")
+    second = await fleet.start("second", settings=ELECTED)
     assert not await leads(second)
     return first, second
 

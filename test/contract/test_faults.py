@@ -29,7 +29,7 @@ from test.support.faults import (
     error_event,
     throttled,
 )
-from test.support.fleet import Fleet
+from test.support.fleet import ELECTED, SINGLE, Fleet
 from test.support.kinds import DEPLOYMENT, INFERENCE_SERVICE, SERVICE
 from test.support.proxy import FaultProxy
 from test.support.samples import service, settled, verdict
@@ -172,7 +172,7 @@ async def test_converges_after_network_faults(cluster: Cluster, tmp_path: Path) 
     slots = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def scenario(name: str, fault: Callable[[Bench], int]) -> None:
-        async with slots, bench(cluster, tmp_path, name, {"leader_elect": False}) as b:
+        async with slots, bench(cluster, tmp_path, name, SINGLE) as b:
             before = len(b.proxy.seen)
             assert fault(b) > 0, f"{name}: the fault met nothing"
             await b.change_and_converge(
@@ -200,7 +200,7 @@ async def test_api_server_down_at_start(cluster: Cluster, api: World, fleet: Fle
     """The process waits, alive and not ready, without hammering; then it becomes ready by itself."""
     async with FaultProxy(cluster.server, cluster.ca) as proxy:
         await proxy.down()
-        controller = await fleet.start(ready=False, proxy=proxy)
+        controller = await fleet.start(ready=False, proxy=proxy, settings=ELECTED)
         await wait_for(controller.healthy, 30, controller.tail)
 
         async def waits() -> bool:
@@ -233,7 +233,7 @@ async def test_leader_cut_off_exits_once_and_then_waits(
 ) -> None:
     """Past its renew deadline a leader ends, non-zero; started again it waits, then goes on."""
     async with FaultProxy(cluster.server, cluster.ca) as proxy:
-        first = await fleet.start(proxy=proxy)
+        first = await fleet.start(proxy=proxy, settings=ELECTED)
 
         async def leads() -> bool:
             return await first.metric("leader_election_master_status") == 1
@@ -242,7 +242,7 @@ async def test_leader_cut_off_exits_once_and_then_waits(
         await proxy.down()
         code = await first.wait_exit(30)
         assert code > 0, f"exit code {code}: a supervisor would take it for a clean end"
-        second = await fleet.start("second", ready=False, proxy=proxy)
+        second = await fleet.start("second", ready=False, proxy=proxy, settings=ELECTED)
         await wait_for(second.healthy, 30, second.tail)
         await holds_for(lambda: second.exit_code is None, 4.0, "a restarted controller waits")
         await proxy.up()

@@ -93,7 +93,7 @@ async def test_idle_and_restart(api: World, fleet: Fleet, namespace: str) -> Non
 
     assert 0 == await controller.stop()
     mark = fleet.audit.mark()
-    again = await fleet.start("again")
+    again = await fleet.start("again", settings=DEFAULT_LEASE)
 
     async def looked_at_all() -> bool:
         return await again.metric("controller_runtime_reconcile_total", result="success") >= OBJECTS

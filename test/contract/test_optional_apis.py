@@ -39,7 +39,7 @@ async def test_gateway_api_comes_and_goes(
     for _ in range(2):
         install(cluster, gateway_crds())
         await eventually.exists(HTTP_ROUTE, "m")
-        await eventually.says("m", "RouteReady", "False", "NoControllerAnswered")
+        await eventually.says("m", "RouteReady", "Unknown", "NoControllerAnswered")
         await accept_route(api, namespace, "m")
         await eventually.says("m", "RouteReady", "True", "Accepted")
         remove(cluster, gateway_crds())

@@ -8,7 +8,7 @@ import pytest
 
 from test.conftest import new_namespace
 from test.support.cluster import Cluster
-from test.support.fleet import Fleet
+from test.support.fleet import SINGLE, Fleet
 from test.support.kinds import CHILDREN, INFERENCE_SERVICE
 from test.support.samples import CRON, ROUTED, SCALED, service, settled
 from test.support.waiting import wait_for
@@ -124,7 +124,7 @@ async def put(api: World, fleet: Fleet, namespace: str, name: str, spec: Spec) -
 async def test_only_the_last_spec_counts(api: World, cluster: Cluster, fleet: Fleet, namespace: str) -> None:
     """Children after a walk through other specs equal those of the last spec alone, owned fields included."""
     fresh = new_namespace(cluster)
-    await fleet.start(settings={"namespaces": f"{namespace},{fresh}"})
+    await fleet.start(settings={**SINGLE, "namespaces": f"{namespace},{fresh}"})
     steps = max(len(path) for path in PATHS.values())
     for step in range(steps):
         await asyncio.gather(*(put(api, fleet, namespace, n, path[step]) for n, path in PATHS.items()))

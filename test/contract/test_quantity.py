@@ -6,15 +6,72 @@ import pytest
 
 from modelfleet.api.quantity import MILLI, canonical
 from test.support.kinds import DEPLOYMENT, path_of
-from test.support.world import World
+from test.support.world import Object, World
 
 pytestmark = pytest.mark.contract
 
-KNOWN = (
-    "0 00 0Ki 0m 0.0 1 1000 1500 10000 100k 1000k 1M 1.5G 1.G 5. .5 0.5 1.0 1.500 0.1 0.001 0.0001 1n 0.1n 100u 1500u "
-    "1000m 1500m 0100m 007 1Ki 1023Ki 1024Ki 1025Ki 1024Mi 1536Mi 0.5Gi 1.5Gi 0.1Ki 1.1Ki 100Ti 7Ei 2Pi 1000Ki 4096Ki "
-    "1e3 1E3 1e4 1.5e3 1e-3 1e-4 12e6 120e5 1E 9E 9223372036854775807 1000000000000000000 100000000000000000000n +5 0.000001Gi"
-).split()
+KNOWN = [
+    "0",
+    "00",
+    "0Ki",
+    "0m",
+    "0.0",
+    "1",
+    "1000",
+    "1500",
+    "10000",
+    "100k",
+    "1000k",
+    "1M",
+    "1.5G",
+    "1.G",
+    "5.",
+    ".5",
+    "0.5",
+    "1.0",
+    "1.500",
+    "0.1",
+    "0.001",
+    "0.0001",
+    "1n",
+    "0.1n",
+    "100u",
+    "1500u",
+    "1000m",
+    "1500m",
+    "0100m",
+    "007",
+    "1Ki",
+    "1023Ki",
+    "1024Ki",
+    "1025Ki",
+    "1024Mi",
+    "1536Mi",
+    "0.5Gi",
+    "1.5Gi",
+    "0.1Ki",
+    "1.1Ki",
+    "100Ti",
+    "7Ei",
+    "2Pi",
+    "1000Ki",
+    "4096Ki",
+    "1e3",
+    "1E3",
+    "1e4",
+    "1.5e3",
+    "1e-3",
+    "1e-4",
+    "12e6",
+    "120e5",
+    "1E",
+    "9E",
+    "9223372036854775807",
+    "1000000000000000000",
+    "100000000000000000000n",
+    "+5",
+    "0.000001Gi",
+]
 UNITS = ["", "n", "u", "m", "k", "M", "G", "Ki", "Mi", "e0", "e1", "e2", "e3", "E3", "e-1", "e-3"]
 
 
@@ -33,8 +90,10 @@ async def test_canonical_is_what_the_server_stores(api: World, namespace: str) -
     """A quantity written in its canonical form comes back unchanged, so an apply of it is no change (A2)."""
     quantities = KNOWN + _random(300)
 
-    volumes = [{"name": f"v{i}", "emptyDir": {"sizeLimit": q}} for i, q in enumerate(quantities)]
-    containers = [
+    volumes: list[Object] = [
+        {"name": f"v{i}", "emptyDir": {"sizeLimit": q}} for i, q in enumerate(quantities)
+    ]
+    containers: list[Object] = [
         {"name": f"c{i}", "image": "x", "resources": {"limits": {"ephemeral-storage": q}}}
         for i, q in enumerate(quantities)
     ]
@@ -46,9 +105,7 @@ async def test_canonical_is_what_the_server_stores(api: World, namespace: str) -
     assert [canonical(q, smallest=MILLI) for q in quantities] == limits
 
 
-async def _stored(
-    api: World, namespace: str, containers: list[dict[str, object]], volumes: list[dict[str, object]]
-) -> dict[str, list[dict[str, dict[str, dict[str, str]]]]]:
+async def _stored(api: World, namespace: str, containers: list[Object], volumes: list[Object]) -> Object:
     labels = {"app": "quantities"}
     template = {"metadata": {"labels": labels}, "spec": {"containers": containers, "volumes": volumes}}
     body = {

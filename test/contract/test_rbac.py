@@ -3,7 +3,7 @@
 import pytest
 
 from test.support.cluster import Cluster, Kubectl, KubectlError
-from test.support.fleet import SYSTEM, USER, Fleet
+from test.support.fleet import ELECTED, SYSTEM, USER, Fleet
 from test.support.kinds import CHILDREN, INFERENCE_SERVICE
 from test.support.samples import IMAGE, everything, settled
 from test.support.waiting import wait_for
@@ -48,7 +48,7 @@ async def allowed(api: World, verb: str, resource: str) -> bool:
 async def test_shipped_permissions_are_enough(api: World, fleet: Fleet, namespace: str) -> None:
     """A whole life under the shipped ServiceAccount: not one request is refused."""
     mark = fleet.audit.mark()
-    await fleet.start()
+    await fleet.start(settings=ELECTED)
     await api.create(INFERENCE_SERVICE, everything(namespace, "m"))
 
     async def complete() -> bool:

@@ -27,11 +27,9 @@ from modelfleet.cli.validate import validate
 from test.support.cluster import Cluster
 from test.support.kinds import CRD, INFERENCE_SERVICE, path_of
 from test.support.report import write_report
-from test.support.world import World, WorldError
+from test.support.world import Object, World, WorldError
 
 pytestmark = pytest.mark.contract
-
-Object = dict[str, Any]
 
 CASES = Path(__file__).parent / "schema"
 SMALLEST: Object = {"container": {"image": "registry.example.com/server:1.0"}}
@@ -93,7 +91,9 @@ def tally() -> Iterator[Tally]:
 def old_group(control_plane: Cluster) -> Iterator[str]:
     """A copy of our CRD in another group; its objects were stored while it checked nothing."""
     crd = json.loads(json.dumps(crds()[INFERENCE_SERVICE.qualified]).replace("modelfleet.dev", OLD_GROUP))
-    crd["spec"]["names"] = {key: crd["spec"]["names"][key] for key in ("kind", "listKind", "plural", "singular")}
+    crd["spec"]["names"] = {
+        key: crd["spec"]["names"][key] for key in ("kind", "listKind", "plural", "singular")
+    }
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = {
         "type": "object",
@@ -103,7 +103,9 @@ def old_group(control_plane: Cluster) -> Iterator[str]:
     control_plane.kubectl("wait", "--for=condition=Established", f"crd/{crd['metadata']['name']}")
     for index, case in enumerate(ALL):
         if case.get("lax"):
-            stored = _object(case, case["old"], name=f"case-{index}") | {"apiVersion": f"{OLD_GROUP}/v1alpha1"}
+            stored = _object(case, case["old"], name=f"case-{index}") | {
+                "apiVersion": f"{OLD_GROUP}/v1alpha1"
+            }
             control_plane.kubectl("create", "--validate=false", "-f", "-", input=stored)
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema
     control_plane.kubectl("apply", "--server-side", "-f", "-", input=crd)
@@ -126,19 +128,61 @@ def _wait_until_strict(cluster: Cluster) -> None:
         assert time.monotonic() < deadline, "the new schema is not served after 30 s"
 
 
+class Server:
+    """The API server's opinion of cases."""
+
+    def __init__(self, api: World, namespace: str, old_group: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._old_group = old_group
+
+    async def refusal(self, new: Object, old: Object | None, *, lax: bool) -> str:
+        """Its message; "" when it accepts. Nothing is stored but what the edit starts from."""
+        try:
+            await self._write(new, old, lax=lax)
+        except WorldError as error:
+            if error.code not in {400, 422}:
+                raise
+            return str(error.status["message"])
+        return ""
+
+    async def _write(self, new: Object, old: Object | None, *, lax: bool) -> None:
+        path, new = self._placed(new, lax=lax)
+        if old is None:
+            await self._api.request("POST", path, new, **STRICT)
+            return
+        if not lax:
+            await self._api.request("POST", path, self._placed(old, lax=False)[1])
+        path = f"{path}/{new['metadata']['name']}"
+        stored = await self._api.request("GET", path)
+        new["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"]
+        await self._api.request("PUT", path, new, **STRICT)
+
+    def _placed(self, body: Object, *, lax: bool) -> tuple[str, Object]:
+        """The collection's path, and the object as it is written there."""
+        if lax:
+            path = f"/apis/{self._old_group}/v1alpha1/namespaces/default/{INFERENCE_SERVICE.plural}"
+            return path, copy.deepcopy(body) | {"apiVersion": f"{self._old_group}/v1alpha1"}
+        metadata = body["metadata"] | {"namespace": self._namespace}
+        return path_of(INFERENCE_SERVICE, self._namespace), body | {"metadata": metadata}
+
+
+@pytest.fixture
+def server(api: World, namespace: str, old_group: str) -> Server:
+    """Asks the shared control plane."""
+    return Server(api, namespace, old_group)
+
+
 @pytest.mark.parametrize("case", ALL, ids=[f"{case['file']}: {case['name']}" for case in ALL])
-async def test_server_and_validate_agree(
-    case: Object, api: World, namespace: str, old_group: str, tmp_path: Path, tally: Tally
-) -> None:
+async def test_server_and_validate_agree(case: Object, server: Server, tmp_path: Path, tally: Tally) -> None:
     """The verdict is the expected one on both sides, and a refusal names the field and the remedy."""
     tally.cases += 1
-    index = ALL.index(case)
-    name = f"case-{index}" if "old" in case else case.get("metadata", {}).get("name", "case")
+    name = f"case-{ALL.index(case)}" if "old" in case else "case"
     new = _object(case, case.get("spec"), name=name)
     old = _object(case, case["old"], name=name) if "old" in case else None
     refused = case.get("refused")
 
-    answer = await _ask_server(api, new, old, group=old_group if case.get("lax") else "", namespace=namespace)
+    answer = await server.refusal(new, old, lax=case.get("lax", False))
     found = _ask_validate(new, old, tmp_path)
 
     if refused is None:
@@ -149,30 +193,6 @@ async def test_server_and_validate_agree(
         assert refused["field"] in found
         assert refused["says"] in found
     tally.right += 1
-
-
-async def _ask_server(api: World, new: Object, old: Object | None, *, group: str, namespace: str) -> str:
-    """The message of the refusal; "" when it is accepted."""
-    if group:
-        path = f"/apis/{group}/v1alpha1/namespaces/default/{INFERENCE_SERVICE.plural}"
-        new = new | {"apiVersion": f"{group}/v1alpha1"}
-    else:
-        path = path_of(INFERENCE_SERVICE, namespace)
-        new = new | {"metadata": new["metadata"] | {"namespace": namespace}}
-    try:
-        if old is None:
-            await api.request("POST", path, new, **STRICT)
-            return ""
-        name = new["metadata"]["name"]
-        if not group:
-            await api.request("POST", path, old | {"metadata": old["metadata"] | {"namespace": namespace}})
-        stored = await api.request("GET", f"{path}/{name}")
-        new["metadata"] = new["metadata"] | {"resourceVersion": stored["metadata"]["resourceVersion"]}
-        await api.request("PUT", f"{path}/{name}", new, **STRICT)
-    except WorldError as error:
-        assert error.code in (400, 422), error
-        return str(error.status["message"])
-    return ""
 
 
 def _ask_validate(new: Object, old: Object | None, folder: Path) -> str:

@@ -133,8 +133,8 @@ class FakeStream:
     headers: Mapping[str, str] = JSON
 
     def push(self, line: bytes | TransportError | None) -> None:
-        """Say a line, break (an error) or end (None)."""
-        if not self.silent:
+        """Say a line, end (None) or, even when silent, break (an error)."""
+        if not self.silent or isinstance(line, TransportError):
             self._lines.put_nowait(line)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -154,6 +154,7 @@ class FakeStream:
         raise AssertionError("a watch was read to its end")
 
     async def _next(self) -> bytes | TransportError | None:
+        """A line, b"" for nothing yet, an error or the end."""
         loop = asyncio.get_running_loop()
         idle_at = self._heard_at + self._idle
         wake = min(idle_at, self._dead_at)
@@ -166,6 +167,8 @@ class FakeStream:
             pass
         if wake in (idle_at, self._dead_at):
             return TransportError("no byte came for too long")
+        if self.silent:
+            return b""
         if wake == self._end_at:
             return None
         self._bookmark_at = loop.time() + BOOKMARK_SECONDS

@@ -2,12 +2,10 @@
 
 from typing import Annotated, Literal
 
-from modelfleet.api.base import CoreObject, Format, Items, LabelValue, QualifiedName, Range
+from modelfleet.api.base import EXACT_MAX, CoreObject, Format, Items, LabelValue, QualifiedName, Range
 from modelfleet.api.core.affinity import LabelKeys
 from modelfleet.api.core.selectors import LabelSelector
 
-INT64_SAFE = 2**53
-"""Largest integer that every JSON reader keeps exact."""
 SPREAD = Format("topology spread constraints")
 
 
@@ -22,7 +20,7 @@ class Toleration(CoreObject):
     """Value of the taint; not allowed with Exists."""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = None
     """Effect of the taint. Default: every effect."""
-    toleration_seconds: Annotated[int, Range(-INT64_SAFE, INT64_SAFE)] | None = None
+    toleration_seconds: Annotated[int, Range(-EXACT_MAX, EXACT_MAX)] | None = None
     """Seconds the pod stays after a NoExecute taint appeared. Default: for ever."""
 
 

@@ -43,11 +43,12 @@ def _huge_pages_accompanied(self: dict[str, Any]) -> bool:
 
 def _divisor(self: dict[str, Any]) -> bool:
     allowed = _CPU_DIVISORS if self["resource"].endswith(".cpu") else _BYTE_DIVISORS
-    return any(str(self.get("divisor", "1")) == each for each in allowed)
+    return str(self.get("divisor", "1")) in allowed
 
 
 def _localhost(self: dict[str, Any]) -> bool:
-    return (self["type"] == "Localhost") == ("localhostProfile" in self)
+    local: bool = self["type"] == "Localhost"
+    return local == ("localhostProfile" in self)
 
 
 def _not_root(self: dict[str, Any]) -> bool:
@@ -87,8 +88,8 @@ CONTAINER_RULES = (
         Resources,
         "!((has(self.limits) && self.limits.exists(k, k.startsWith('hugepages-'))) || "
         "(has(self.requests) && self.requests.exists(k, k.startsWith('hugepages-')))) || "
-        "(has(self.limits) && ('cpu' in self.limits || 'memory' in self.limits)) || "
-        "(has(self.requests) && ('cpu' in self.requests || 'memory' in self.requests))",
+        "(has(self.limits) && ('cpu' in self.limits || 'memory' in self.limits)) || (has(self.requests) "
+        "&& ('cpu' in self.requests || 'memory' in self.requests))",
         _huge_pages_accompanied,
         "must also name cpu or memory when it names hugepages",
         "limits",
@@ -114,9 +115,8 @@ CONTAINER_RULES = (
     ),
     Rule(
         ResourceFieldReference,
-        f"!has(self.divisor) || string(self.divisor) in (self.resource.endsWith('.cpu') ? "
-        f"[{_listed(_CPU_DIVISORS)}] "
-        f": [{_listed(_BYTE_DIVISORS)}])",
+        "!has(self.divisor) || string(self.divisor) in (self.resource.endsWith('.cpu') ? "
+        f"[{_listed(_CPU_DIVISORS)}] : [{_listed(_BYTE_DIVISORS)}])",
         _divisor,
         "must be 1 or 1m for cpu, and one unit such as 1, 1M or 1Mi for everything else",
         "divisor",

@@ -4,7 +4,6 @@ Patterns are those of apimachinery's validation package and of the Gateway API's
 accepted here is refused later in a child.
 """
 
-import re
 from typing import Any
 
 from modelfleet.api import base, quantity
@@ -12,7 +11,7 @@ from modelfleet.api.core import container, env, pod, probes, security, volumes
 from modelfleet.api.inference import APP_PROTOCOL
 from modelfleet.api.meta import GROUP, MANAGED_BY_LABEL, PORT_NAME
 from modelfleet.api.route import DURATION, HOSTNAME, URL_PATH
-from modelfleet.api.rules.rule import Rule, matching
+from modelfleet.api.rules.rule import Rule, full, matching
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = f"{_LABEL}([.]{_LABEL})*"
@@ -35,25 +34,32 @@ _HOST = r"([a-zA-Z0-9.-]+|\[[0-9a-fA-F:]+\])(:[0-9]+)?"
 _REPOSITORY = "[a-z0-9]+([._-]+[a-z0-9]+)*"
 _DIGEST = "[A-Za-z][A-Za-z0-9]*([-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
 _IMAGE = f"({_HOST}/)?{_REPOSITORY}(/{_REPOSITORY})*(:[A-Za-z0-9_][-A-Za-z0-9_.]{{0,127}})?(@{_DIGEST})?"
+_CAPABILITY = "[A-Z][A-Z0-9_]*"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+_PERCENT = "(0|[1-9][0-9]{0,2})%"
+_WILDCARD = f"([*][.])?{_SUBDOMAIN}"
 _RESERVED_LABEL = f"{MANAGED_BY_LABEL}|pod-template-hash|([-a-z0-9.]+[.])?{GROUP.replace('.', '[.]')}/.*"
 _RESERVED_ANNOTATION = f"([-A-Za-z0-9.]+[.])?{GROUP.replace('.', '[.]')}/.*"
 
 
-def _full(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII | re.DOTALL)
-
-
-_label_key = _full(_QUALIFIED)
-_label_value = _full(_VALUE)
-_annotation_key = _full(_ANNOTATION_KEY)
-_reserved_label = _full(_RESERVED_LABEL)
-_reserved_annotation = _full(_RESERVED_ANNOTATION)
-_quantity = _full(_QUANTITY)
-_standard_resource = _full(_STANDARD_RESOURCE)
+_is_label_key = full(_QUALIFIED)
+_is_label_value = full(_VALUE)
+_is_annotation_key = full(_ANNOTATION_KEY)
+_is_reserved_label = full(_RESERVED_LABEL)
+_is_reserved_annotation = full(_RESERVED_ANNOTATION)
+_is_number_with_unit = full(_QUANTITY)
+_is_standard_resource = full(_STANDARD_RESOURCE)
+_is_capability = full(_CAPABILITY)
+_is_config_key = full(_CONFIG_KEY)
+_is_whole_number = full("[0-9]+")
+_is_percent = full(_PERCENT)
+_is_host = full(_WILDCARD)
+_is_address = full("[0-9.]+")
+_is_path = full(f"/{_PATH_CHARACTERS}*")
 
 
 def _is_quantity(value: Any) -> bool:
-    return _quantity.fullmatch(str(value)) is not None and _quantity_fits(str(value))
+    return _is_number_with_unit(str(value)) and _quantity_fits(str(value))
 
 
 def _quantity_fits(text: str) -> bool:
@@ -69,11 +75,30 @@ def _is_port(value: Any) -> bool:
 
 
 def _is_percent_or_count(value: Any) -> bool:
-    return (
-        value >= 0
-        if isinstance(value, int)
-        else re.fullmatch("(0|[1-9][0-9]{0,2})%", value, re.ASCII) is not None
+    return value >= 0 if isinstance(value, int) else _is_percent(value)
+
+
+def _is_label(key: str) -> bool:
+    return len(key) <= base.KEY_MAX and _is_label_key(key)
+
+
+def _is_resource(key: str) -> bool:
+    return _is_standard_resource(key) or ("/" in key and not key.startswith("requests.") and _is_label(key))
+
+
+def _is_own_annotation(key: str) -> bool:
+    return len(key) <= base.KEY_MAX and _is_annotation_key(key) and not _is_reserved_annotation(key)
+
+
+def _is_hostname(value: str) -> bool:
+    return _is_host(value) and not _is_address(value)
+
+
+def _is_url_path(value: str) -> bool:
+    climbs = any(part in value for part in ("//", "/./", "/../", "%2f", "%2F")) or value.endswith(
+        ("/..", "/.")
     )
+    return _is_path(value) and not climbs
 
 
 def _descends(path: str) -> bool:
@@ -117,8 +142,8 @@ NAMES = (
     ),
     Rule(
         security.CAPABILITY,
-        "self.matches('^[A-Z][A-Z0-9_]*$') && !self.startsWith('CAP_')",
-        lambda self: _full("[A-Z][A-Z0-9_]*").fullmatch(self) is not None and not self.startswith("CAP_"),
+        f"self.matches('^{_CAPABILITY}$') && !self.startsWith('CAP_')",
+        lambda self: _is_capability(self) and not self.startswith("CAP_"),
         "must be a capability in capital letters without CAP_, such as IPC_LOCK or ALL",
     ),
     matching(
@@ -128,10 +153,8 @@ NAMES = (
     ),
     Rule(
         base.CONFIG_KEY,
-        "self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",
-        lambda self: (
-            _full("[-._a-zA-Z0-9]+").fullmatch(self) is not None and self != "." and not self.startswith("..")
-        ),
+        f"self.matches('^{_CONFIG_KEY}$') && self != '.' && !self.startsWith('..')",
+        lambda self: _is_config_key(self) and self != "." and not self.startswith(".."),
         "must be a key of letters, digits, -, _ and ., not starting with ..",
     ),
 )
@@ -141,52 +164,36 @@ MAPS = (
         base.LABELS,
         f"self.all(k, size(k) <= {base.KEY_MAX} && k.matches('^({_QUALIFIED})$') && "
         f"self[k].matches('^({_VALUE})$'))",
-        lambda self: all(
-            len(k) <= base.KEY_MAX and _label_key.fullmatch(k) and _label_value.fullmatch(v)
-            for k, v in self.items()
-        ),
-        "must have keys such as app or example.com/app and values of letters, digits, -, _ and .: "
-        "put other values into annotations",
+        lambda self: all(_is_label(k) and _is_label_value(v) for k, v in self.items()),
+        "must have keys such as app or example.com/app and values of letters, digits, -, _ and .: put "
+        "other values into annotations",
     ),
     Rule(
         pod.POD_LABELS,
         f"self.all(k, !k.matches('^({_RESERVED_LABEL})$'))",
-        lambda self: not any(_reserved_label.fullmatch(k) for k in self),
-        f"must not set {MANAGED_BY_LABEL}, pod-template-hash or keys of {GROUP}: the controller sets them; "
-        "use a key of your own domain",
+        lambda self: not any(map(_is_reserved_label, self)),
+        f"must not set {MANAGED_BY_LABEL}, pod-template-hash or keys of {GROUP}: the controller sets "
+        "them; use a key of your own domain",
     ),
     Rule(
         base.ANNOTATIONS,
-        f"self.all(k, size(k) <= {base.KEY_MAX} && k.matches('^({_ANNOTATION_KEY})$') "
-        f"&& !k.matches('^({_RESERVED_ANNOTATION})$'))",
-        lambda self: all(
-            len(k) <= base.KEY_MAX and _annotation_key.fullmatch(k) and not _reserved_annotation.fullmatch(k)
-            for k in self
-        ),
+        f"self.all(k, size(k) <= {base.KEY_MAX} && k.matches('^({_ANNOTATION_KEY})$') && "
+        f"!k.matches('^({_RESERVED_ANNOTATION})$'))",
+        lambda self: all(map(_is_own_annotation, self)),
         f"must have keys such as app or example.com/app, and none of {GROUP}, which the controller sets",
     ),
     Rule(
         container.RESOURCE_LIST,
-        f"self.all(k, k.matches('^({_STANDARD_RESOURCE})$') || "
-        f"(k.contains('/') && !k.startsWith('requests.') && size(k) <= {base.KEY_MAX} && "
-        f"k.matches('^({_QUALIFIED})$')))",
-        lambda self: all(
-            _standard_resource.fullmatch(k)
-            or (
-                "/" in k
-                and not k.startswith("requests.")
-                and len(k) <= base.KEY_MAX
-                and _label_key.fullmatch(k)
-            )
-            for k in self
-        ),
-        "must name resources: cpu, memory, ephemeral-storage, hugepages-<size> such as hugepages-2Mi, "
-        "or a device by its full name such as rdma/hca",
+        f"self.all(k, k.matches('^({_STANDARD_RESOURCE})$') || (k.contains('/') && "
+        f"!k.startsWith('requests.') && size(k) <= {base.KEY_MAX} && k.matches('^({_QUALIFIED})$')))",
+        lambda self: all(map(_is_resource, self)),
+        "must name resources: cpu, memory, ephemeral-storage, hugepages-<size> such as hugepages-2Mi, or "
+        "a device by its full name such as rdma/hca",
     ),
     Rule(
         container.RESOURCE_LIST,
         "self.all(k, !k.contains('/') || string(self[k]).matches('^[0-9]+$'))",
-        lambda self: all("/" not in k or _full("[0-9]+").fullmatch(str(v)) for k, v in self.items()),
+        lambda self: all("/" not in k or _is_whole_number(str(v)) for k, v in self.items()),
         "must count devices in whole numbers: write rdma/hca: 1",
     ),
     Rule(
@@ -213,7 +220,7 @@ VALUES = (
     ),
     Rule(
         base.PERCENT_OR_COUNT,
-        "type(self) == int ? self >= 0 : self.matches('^(0|[1-9][0-9]{0,2})%$')",
+        f"type(self) == int ? self >= 0 : self.matches('^{_PERCENT}$')",
         _is_percent_or_count,
         'must be a number of pods such as 1, or a percentage in quotes such as "25%"',
     ),
@@ -229,7 +236,7 @@ VALUES = (
     Rule(
         env.FIELD_PATH,
         f'self.matches(r"^({_FIELD_PATH})$")',
-        lambda self: _full(_FIELD_PATH).fullmatch(self) is not None,
+        full(_FIELD_PATH),
         "must be a field of the pod such as metadata.name, metadata.labels['app'], spec.nodeName or "
         "status.podIP",
     ),
@@ -241,25 +248,17 @@ VALUES = (
     ),
     Rule(
         HOSTNAME,
-        f"self.matches('^([*][.])?{_SUBDOMAIN}$') && !self.matches('^[0-9.]+$')",
-        lambda self: (
-            _full(f"([*][.])?{_SUBDOMAIN}").fullmatch(self) is not None
-            and _full("[0-9.]+").fullmatch(self) is None
-        ),
-        "must be a host name in lower case such as models.example.com or *.example.com, not an IP address, "
-        "without scheme, port or path",
+        f"self.matches('^{_WILDCARD}$') && !self.matches('^[0-9.]+$')",
+        _is_hostname,
+        "must be a host name in lower case such as models.example.com or *.example.com, not an IP "
+        "address, without scheme, port or path",
     ),
     Rule(
         URL_PATH,
-        f"self.matches('^/{_PATH_CHARACTERS}*$') && !self.contains('//') && !self.contains('/./') "
-        "&& !self.contains('/../') && !self.contains('%2f') && !self.contains('%2F') && "
-        "!self.endsWith('/..') "
-        "&& !self.endsWith('/.')",
-        lambda self: (
-            _full(f"/{_PATH_CHARACTERS}*").fullmatch(self) is not None
-            and not any(part in self for part in ("//", "/./", "/../", "%2f", "%2F"))
-            and not self.endswith(("/..", "/."))
-        ),
+        f"self.matches('^/{_PATH_CHARACTERS}*$') && !self.contains('//') && !self.contains('/./') && "
+        "!self.contains('/../') && !self.contains('%2f') && !self.contains('%2F') && "
+        "!self.endsWith('/..') && !self.endsWith('/.')",
+        _is_url_path,
         "must be a path that starts with /, such as /v1, without //, /./, /../, query or fragment",
     ),
     matching(

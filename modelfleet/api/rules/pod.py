@@ -78,8 +78,8 @@ POD_RULES = (
     ),
     Rule(
         NodeSelectorRequirement,
-        "!(self.operator in ['Gt', 'Lt']) || "
-        "(has(self.values) && size(self.values) == 1 && self.values[0].matches('^-?[0-9]+$'))",
+        "!(self.operator in ['Gt', 'Lt']) || (has(self.values) && size(self.values) == 1 && "
+        "self.values[0].matches('^-?[0-9]+$'))",
         _compares_one_integer,
         'must be one integer in quotes with Gt and Lt, such as ["40000"]',
         "values",
@@ -133,7 +133,7 @@ POD_RULES = (
         f"!self.name.startsWith('{RESERVED_VOLUME_PREFIX}')",
         lambda self: not self["name"].startswith(RESERVED_VOLUME_PREFIX),
         f"must not start with {RESERVED_VOLUME_PREFIX}, which is kept for volumes the controller adds: "
-        f"choose another name",
+        "choose another name",
         "name",
     ),
     exactly_one(VolumeProjection, _PROJECTIONS, f"must have exactly one of {', '.join(_PROJECTIONS)}"),

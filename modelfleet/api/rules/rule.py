@@ -51,12 +51,12 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchanged(Rule):
-    """A field that can't change once the object is stored."""
+class Transition(Rule):
+    """A rule about a change: `holds` has nothing to say, the stored value decides."""
 
     def allows(self, new: Any, old: Any) -> bool:
-        """Equal, where there is an old value."""
-        return old is None or new.get(self.field) == old.get(self.field)
+        """Equal in `field`, where there is an old value."""
+        return old is None or at(new, self.field) == at(old, self.field)
 
     @property
     def transition(self) -> bool:
@@ -114,14 +114,26 @@ def at(value: Any, path: str) -> Any:
     return value
 
 
+def unchanged(on: type[ApiObject], field: str, message: str) -> Rule:
+    """A field that can't change once the object is stored; adding and removing it are changes too."""
+    cel = (
+        f"has(self.{field}) == has(oldSelf.{field}) && "
+        f"(!has(self.{field}) || self.{field} == oldSelf.{field})"
+    )
+    return Transition(on, cel, lambda _: True, message, field)
+
+
+def full(pattern: str) -> Callable[[str], bool]:
+    """Whether a string matches as a whole; Python's and RE2's syntax agree on all of our patterns."""
+    compiled = re.compile(pattern, re.ASCII)
+    return lambda text: compiled.fullmatch(text) is not None
+
+
 def matching(on: Format, pattern: str, message: str) -> Rule:
-    """A string must match a regular expression as a whole; Python's and RE2's syntax agree on all of ours."""
+    """A string must match a regular expression as a whole."""
     if "'" in pattern:
         raise ValueError(f"{pattern!r}: a quote would end the CEL string")
-    compiled = re.compile(pattern, re.ASCII)
-    return Rule(
-        on, f"self.matches(r'^({pattern})$')", lambda self: compiled.fullmatch(self) is not None, message
-    )
+    return Rule(on, f"self.matches(r'^({pattern})$')", full(pattern), message)
 
 
 def exactly_one(on: type[ApiObject], fields: tuple[str, ...], message: str) -> Rule:

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from modelfleet.api.rules.rule import Rule
+from modelfleet.api.rules.rule import Rule, at, full
 from modelfleet.api.scaling import Scaling, ScalingModifiers, Trigger
 
 _RESOURCE = ("cpu", "memory")
 _UNCACHED = ("cpu", "memory", "cron")
+_NUMBER = "[0-9]+([.][0-9]+)?"
+_is_number = full(_NUMBER)
 
 
 def _triggers(self: dict[str, Any]) -> list[dict[str, Any]]:
@@ -23,14 +25,8 @@ def _names_unique(self: dict[str, Any]) -> bool:
     return len(names) == len(set(names))
 
 
-def _number_above_zero(text: str) -> bool:
-    whole, _, rest = text.partition(".")
-    return f"{whole}{rest}".isascii() and whole.isdigit() and (not rest or rest.isdigit()) and float(text) > 0
-
-
-def _modifiers(self: dict[str, Any]) -> dict[str, Any]:
-    modifiers: dict[str, Any] = self.get("scalingModifiers", {})
-    return modifiers
+def _named(self: dict[str, Any]) -> bool:
+    return any(trigger.get("name") and trigger["type"] not in _RESOURCE for trigger in _triggers(self))
 
 
 _HAS_TRIGGERS = "has(self.triggers) && size(self.triggers) > 0"
@@ -64,8 +60,7 @@ SCALING_RULES = (
         f"self.minReplicas > 0 || !({_HAS_TRIGGERS}) || {_HAS_EXTERNAL}",
         lambda self: self["minReplicas"] > 0 or not _triggers(self) or _external(self),
         "must not be 0 with cpu and memory triggers only, which exist only while a pod runs: set 1, or "
-        "add a trigger "
-        "for a queue or the gateway",
+        "add a trigger for a queue or the gateway",
         "minReplicas",
     ),
     Rule(
@@ -92,45 +87,34 @@ SCALING_RULES = (
     ),
     Rule(
         Scaling,
-        f"!has(self.fallback) || !({_HAS_TRIGGERS}) || {_HAS_EXTERNAL}",
-        lambda self: "fallback" not in self or not _triggers(self) or _external(self),
+        f"!has(self.fallback) || has(self.scalingModifiers) || !({_HAS_TRIGGERS}) || {_HAS_EXTERNAL}",
+        lambda self: (
+            "fallback" not in self or "scalingModifiers" in self or not _triggers(self) or _external(self)
+        ),
         "must not be set with cpu and memory triggers only, which have no source that could fail: remove it",
         "fallback",
     ),
     Rule(
         Scaling,
-        "!has(self.fallback) || !has(self.fallback.behavior) || self.fallback.behavior != "
-        "'scalingModifiers' || "
-        "(has(self.scalingModifiers) && has(self.scalingModifiers.formula) && "
-        "self.scalingModifiers.formula != '')",
-        lambda self: (
-            self.get("fallback", {}).get("behavior") != "scalingModifiers"
-            or bool(_modifiers(self).get("formula"))
-        ),
-        "must not be scalingModifiers without scalingModifiers.formula: add a formula, or choose "
+        "has(self.scalingModifiers) || !has(self.fallback) || !has(self.fallback.behavior) || "
+        "self.fallback.behavior != 'scalingModifiers'",
+        lambda self: "scalingModifiers" in self or at(self, "fallback.behavior") != "scalingModifiers",
+        "must not be scalingModifiers without scaling.scalingModifiers: add a formula there, or choose "
         "another behavior",
         "fallback.behavior",
     ),
     Rule(
         Scaling,
-        "!has(self.scalingModifiers) || !has(self.scalingModifiers.formula) || "
-        "(has(self.triggers) && self.triggers.exists(t, has(t.name) && t.name != ''))",
-        lambda self: "formula" not in _modifiers(self) or any(t.get("name") for t in _triggers(self)),
-        "must refer to triggers by name: give the triggers names",
+        "!has(self.scalingModifiers) || (has(self.triggers) && self.triggers.exists(t, has(t.name) && "
+        "t.name != '' && !(t.type in ['cpu', 'memory'])))",
+        lambda self: "scalingModifiers" not in self or _named(self),
+        "must refer to triggers by name, other than cpu and memory: give the triggers names",
         "scalingModifiers.formula",
     ),
     Rule(
         ScalingModifiers,
-        "(has(self.formula) && self.formula != '') == (has(self.target) && self.target != '')",
-        lambda self: bool(self.get("formula")) == bool(self.get("target")),
-        "must have formula and target together: add the missing one",
-        "formula",
-    ),
-    Rule(
-        ScalingModifiers,
-        "!has(self.target) || self.target == '' || "
-        "(self.target.matches('^[0-9]+([.][0-9]+)?$') && double(self.target) > 0.0)",
-        lambda self: not self.get("target") or _number_above_zero(self["target"]),
+        f"self.target.matches('^{_NUMBER}$') && double(self.target) > 0.0",
+        lambda self: _is_number(self["target"]) and float(self["target"]) > 0,
         'must be a number above 0 in quotes, such as "5" or "0.5"',
         "target",
     ),
@@ -143,8 +127,8 @@ SCALING_RULES = (
     ),
     Rule(
         Trigger,
-        "!has(self.metricType) || "
-        "(self.type in ['cpu', 'memory'] ? self.metricType != 'Value' : self.metricType != 'Utilization')",
+        "!has(self.metricType) || (self.type in ['cpu', 'memory'] ? self.metricType != 'Value' : "
+        "self.metricType != 'Utilization')",
         lambda self: self.get("metricType") != ("Value" if self["type"] in _RESOURCE else "Utilization"),
         "must be Utilization or AverageValue for cpu and memory, and AverageValue or Value for every "
         "other trigger",

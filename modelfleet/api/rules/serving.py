@@ -13,7 +13,7 @@ from modelfleet.api.inference import (
 )
 from modelfleet.api.meta import NAME_MAX
 from modelfleet.api.route import Route, Timeouts
-from modelfleet.api.rules.rule import Across, Rule, Unchanged, at, exactly_one
+from modelfleet.api.rules.rule import Across, Rule, at, exactly_one, unchanged
 
 _DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(_DNS_1035, re.ASCII)
@@ -80,27 +80,25 @@ SERVING_RULES = (
         InferenceService,
         f"size(self.metadata.name) <= {NAME_MAX} && self.metadata.name.matches('^{_DNS_1035}$')",
         lambda self: (
-            len(self["metadata"]["name"]) <= NAME_MAX and _NAME.fullmatch(self["metadata"]["name"]) is not None
+            len(self["metadata"]["name"]) <= NAME_MAX
+            and _NAME.fullmatch(self["metadata"]["name"]) is not None
         ),
         "must start with a lower-case letter and have lower-case letters, digits and -, at most "
-        f"{NAME_MAX} characters, since the Service and KEDA's autoscaler are named after it: "
-        "choose a shorter or simpler name",
+        f"{NAME_MAX} characters, since the Service and KEDA's autoscaler are named after it: choose a "
+        "shorter or simpler name",
         "metadata.name",
     ),
-    Unchanged(
+    unchanged(
         Service,
-        "self.headless == oldSelf.headless",
-        lambda _: True,
+        "headless",
         "can't be changed, since a Service keeps its cluster IP for life: create a new InferenceService, "
         "or set it back",
-        "headless",
     ),
     Rule(
         Route,
         "self.parentRefs.all(a, self.parentRefs.exists_one(b, a.name == b.name && a.sectionName == "
-        "b.sectionName && "
-        "has(a.__namespace__) == has(b.__namespace__) && (!has(a.__namespace__) || a.__namespace__ == "
-        "b.__namespace__)))",
+        "b.sectionName && has(a.__namespace__) == has(b.__namespace__) && (!has(a.__namespace__) || "
+        "a.__namespace__ == b.__namespace__)))",
         _parents_once,
         "must name each listener once: remove the repeated one",
         "parentRefs",
@@ -109,8 +107,7 @@ SERVING_RULES = (
         Timeouts,
         "!has(self.backendRequest) || !self.request.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || "
         "!self.backendRequest.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.request) == "
-        "duration('0s') || "
-        "duration(self.backendRequest) <= duration(self.request)",
+        "duration('0s') || duration(self.backendRequest) <= duration(self.request)",
         _backend_within_request,
         "must not be longer than request: shorten it, or lengthen request",
         "backendRequest",
@@ -147,8 +144,8 @@ SERVING_RULES = (
     ),
     Across(
         InferenceServiceSpec,
-        "!has(self.container.volumeMounts) || self.container.volumeMounts.all(m, "
-        "has(self.pod) && has(self.pod.volumes) && self.pod.volumes.exists(v, v.name == m.name))",
+        "!has(self.container.volumeMounts) || self.container.volumeMounts.all(m, has(self.pod) && "
+        "has(self.pod.volumes) && self.pod.volumes.exists(v, v.name == m.name))",
         _mounts_exist,
         "must name volumes of pod.volumes: add the volume there, or correct the name",
         "container.volumeMounts",
@@ -157,28 +154,25 @@ SERVING_RULES = (
     Across(
         InferenceServiceSpec,
         "!has(self.rollout) || !has(self.rollout.progressDeadlineSeconds) || "
-        "!has(self.container.startupProbe) || "
-        "self.rollout.progressDeadlineSeconds > "
+        "!has(self.container.startupProbe) || self.rollout.progressDeadlineSeconds > "
         "(has(self.container.startupProbe.initialDelaySeconds) ? "
-        "self.container.startupProbe.initialDelaySeconds : 0) + "
-        f"{_amount_or('periodSeconds', _PERIOD)} * {_amount_or('failureThreshold', _FAILURES)}",
+        f"self.container.startupProbe.initialDelaySeconds : 0) + {_amount_or('periodSeconds', _PERIOD)} * "
+        f"{_amount_or('failureThreshold', _FAILURES)}",
         _deadline_after_startup,
         "must be longer than the startup probe may take (initialDelaySeconds + periodSeconds x "
-        "failureThreshold), "
-        "else every rollout fails while the model still loads: raise it, or remove it",
+        "failureThreshold), else every rollout fails while the model still loads: raise it, or remove it",
         "rollout.progressDeadlineSeconds",
         reads=("rollout.progressDeadlineSeconds", "container.startupProbe"),
     ),
     Across(
         InferenceServiceSpec,
         "!has(self.container.lifecycle) || !has(self.container.lifecycle.preStop) || "
-        "!has(self.container.lifecycle.preStop.sleep) || self.container.lifecycle.preStop.sleep.seconds <= "
-        "(has(self.pod) && has(self.pod.terminationGracePeriodSeconds) ? "
-        "self.pod.terminationGracePeriodSeconds "
-        f": {_GRACE})",
+        "!has(self.container.lifecycle.preStop.sleep) || self.container.lifecycle.preStop.sleep.seconds "
+        "<= (has(self.pod) && has(self.pod.terminationGracePeriodSeconds) ? "
+        f"self.pod.terminationGracePeriodSeconds : {_GRACE})",
         _sleeps_within_grace,
         f"must not be longer than pod.terminationGracePeriodSeconds (default {_GRACE}): shorten it, or "
-        f"raise the grace period",
+        "raise the grace period",
         "container.lifecycle.preStop.sleep.seconds",
         reads=("container.lifecycle", "pod.terminationGracePeriodSeconds"),
     ),

@@ -1,5 +1,6 @@
 """An HTTP server in place of an API server, for faults and answers a real one can't be made to give."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -32,6 +33,13 @@ class FakeApiServer:
     handler: Handler
     url: str = ""
     seen: list[Seen] = field(default_factory=list)
+    _arrival: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def until(self, count: int) -> None:
+        """Wait for so many requests."""
+        while len(self.seen) < count:
+            self._arrival.clear()
+            await self._arrival.wait()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         """Note the request, then let the handler answer."""
@@ -44,6 +52,7 @@ class FakeApiServer:
                 await request.read(),
             )
         )
+        self._arrival.set()
         return await self.handler(request)
 
 

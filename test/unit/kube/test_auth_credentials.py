@@ -76,7 +76,7 @@ async def test_a_broken_file_leaves_the_last_token_in_use(file: Path, content: s
 
 async def test_without_any_token_nothing_is_sent(tmp_path: Path) -> None:
     """The error names the file and says that no request went out."""
-    with pytest.raises(CredentialsError, match="can't read the token file .*/token: No such file") as caught:
+    with pytest.raises(CredentialsError, match=r"can't read the token file .*/token: No such file") as caught:
         await TokenFile(tmp_path / "token").current()
     assert not caught.value.unknown_outcome
 

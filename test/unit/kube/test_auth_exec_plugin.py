@@ -166,8 +166,7 @@ async def test_a_failure_is_remembered_for_a_moment(plugin: FakePlugin) -> None:
         ("echo hello", "printed no ExecCredential"),
         ('echo \'{"apiVersion":"v1","kind":"ExecCredential"}\'', "printed no ExecCredential"),
         (
-            'echo \'{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","status":'
-            '{"token":"s3cret"}}\'',
+            f'echo \'{{"apiVersion":"{V1}beta1","kind":"ExecCredential","status":{{"token":"s3cret"}}}}\'',
             "answered in client.authentication.k8s.io/v1beta1, not client.authentication.k8s.io/v1",
         ),
         ("cat nothing_here_at_all", "exited with 1"),

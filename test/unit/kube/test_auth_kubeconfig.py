@@ -126,7 +126,7 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "clusters: null\nusers:\ncontexts: []\n", "# nothing\n"])
 def test_an_empty_file_counts_for_nothing(tmp_path: Path, text: str) -> None:
-    """kubectl makes such files; they must not hide the next one."""
+    """Kubectl makes such files; they must not hide the next one."""
     empty = tmp_path / "empty"
     empty.write_text(text)
     assert "x" == kubeconfig.load([empty, write(tmp_path / "config", **COMPLETE)]).context

@@ -1,4 +1,4 @@
-"""Requests over a real socket: what an answer is, what a failure means (rule A14), which credentials go out."""
+"""Requests over a real socket: answers, failures (rule A14) and the credentials that go out."""
 
 import asyncio
 import socket
@@ -105,7 +105,7 @@ async def test_a_loopback_server_is_asked_not_to_compress() -> None:
 
 
 async def test_a_body_of_an_objects_largest_size_arrives_whole() -> None:
-    """etcd takes 1.5 MiB."""
+    """That is 1.5 MiB in etcd."""
     body = b"x" * (3 * 1024 * 1024 // 2)
     async with serving(ok) as server:
         transport = AiohttpTransport(Access(server.url))
@@ -138,7 +138,7 @@ async def test_a_refused_connection_was_not_sent() -> None:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
         transport = AiohttpTransport(Access(f"http://127.0.0.1:{port}", source="context 'x'"))
-        with pytest.raises(TransportError, match="can't connect .* is it running, .* context 'x'") as caught:
+        with pytest.raises(TransportError, match=r"can't connect .* is it running, .* context 'x'") as caught:
             await transport.request("PATCH", "/x", body=b"{}", timeout=10)
         await transport.close()
     assert f"PATCH /x at 127.0.0.1:{port}" in str(caught.value)
@@ -175,8 +175,7 @@ async def test_waiting_for_a_connection_counts_and_sends_nothing() -> None:
     async with serving(hang) as server:
         transport = AiohttpTransport(Access(server.url), max_connections=1)
         first = asyncio.ensure_future(transport.request("GET", "/first", timeout=10))
-        while not server.seen:
-            await asyncio.sleep(0)
+        await server.until(1)
         with pytest.raises(TransportError, match="no complete answer in time") as caught:
             await transport.request("PATCH", "/second", body=b"{}", timeout=0.2)
         first.cancel()

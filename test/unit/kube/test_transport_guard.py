@@ -45,8 +45,7 @@ async def test_a_fence_that_falls_while_waiting_for_a_connection_stops_the_write
         transport = AiohttpTransport(Access(server.url), max_connections=1)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(transport.request("GET", "/holds-the-connection", timeout=10))
-            while not server.seen:
-                await asyncio.sleep(0)
+            await server.until(1)
             write = tasks.create_task(_fenced(transport, method, body, fence))
             await asyncio.sleep(0)
             fence.take_down()
@@ -67,11 +66,11 @@ async def _fenced(transport: AiohttpTransport, method: str, body: bytes | None, 
 
 
 async def test_a_fence_that_falls_between_connection_and_body_stops_the_write() -> None:
-    """aiohttp writes headers and body in a task of their own; the last question is asked there."""
-    received: list[bytes] = []
+    """Headers and body are written in a task of their own; the last question is asked there."""
+    received: asyncio.Queue[bytes] = asyncio.Queue()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.append(await reader.read())
+        received.put_nowait(await reader.read())
         writer.close()
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
@@ -81,9 +80,7 @@ async def test_a_fence_that_falls_between_connection_and_body_stops_the_write() 
         with pytest.raises(FencedError):
             await transport.request("PATCH", "/x", body=b"{}", timeout=10, guard=Fence(allowed=1))
         await transport.close()
-        while not received:
-            await asyncio.sleep(0)
-    assert [b""] == received
+        assert b"" == await asyncio.wait_for(received.get(), timeout=10)
 
 
 async def test_a_standing_fence_lets_the_write_through() -> None:

@@ -1,5 +1,7 @@
 """Lines out of chunks."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ def test_however_bytes_are_cut_the_lines_are_the_same(lines: list[bytes], cuts: 
     body = b"".join(line + b"\n" for line in lines)
     edges = sorted({0, len(body), *(cut for cut in cuts if cut < len(body))})
     splitter = LineSplitter()
-    got = [line for a, b in zip(edges, edges[1:], strict=False) for line in splitter.feed(body[a:b])]
+    got = [line for a, b in pairwise(edges) for line in splitter.feed(body[a:b])]
     splitter.finish()
     assert lines == got
 
@@ -36,8 +38,7 @@ def test_a_line_over_the_limit_is_an_error(chunks: list[bytes]) -> None:
     """A server that never sends a newline must not fill our memory."""
     splitter = LineSplitter(limit=8)
     with pytest.raises(TransportError, match="more than 8 bytes"):
-        for chunk in chunks:
-            splitter.feed(chunk)
+        list(map(splitter.feed, chunks))
 
 
 def test_many_lines_may_together_exceed_the_limit() -> None:

@@ -58,7 +58,7 @@ async def test_lines_come_whole_and_a_clean_end_ends_them() -> None:
 
 
 async def test_an_objects_largest_size_fits_in_a_line() -> None:
-    """etcd takes 1.5 MiB; the line of an event is longer."""
+    """That is 1.5 MiB in etcd; the line of an event is longer."""
     line = b"x" * (3 * 1024 * 1024)
     assert ([line], None) == await lines_of(sending([line + b"\n"]))
 
@@ -178,7 +178,7 @@ async def test_an_error_of_the_reader_closes_the_stream() -> None:
 
     async with serving(handler) as server:
         transport = AiohttpTransport(Access(server.url))
-        with pytest.raises(LookupError):
+        with pytest.raises(LookupError):  # noqa: PT012  # the block is what ends the stream
             async with transport.stream("/w", idle_timeout=10, total_timeout=10) as stream:
                 await anext(aiter(stream))
                 raise LookupError

@@ -46,7 +46,9 @@ async def common_name(request: web.Request) -> web.Response:
     """Answer with the name in the client's certificate."""
     assert request.transport is not None
     certificate = request.transport.get_extra_info("peercert")
-    return web.Response(text=str(dict(part[0] for part in certificate["subject"])["commonName"]) if certificate else "")
+    return web.Response(
+        text=str(dict(part[0] for part in certificate["subject"])["commonName"]) if certificate else ""
+    )
 
 
 @contextlib.asynccontextmanager
@@ -66,10 +68,11 @@ async def text_of(transport: AiohttpTransport) -> str:
 
 async def test_a_server_of_another_authority_gets_no_byte(authority: Authority, successor: Authority) -> None:
     """The message says what is wrong and where the authority was configured."""
-    async with serving(common_name, tls=server_side(authority.server("s", "s", HOST))) as server:
-        async with connected(server.url, TlsSource(ca=Pem(successor.pair.certificate))) as transport:
-            with pytest.raises(TransportError, match=r"not trusted .* check the authority in context 'x'") as caught:
-                await text_of(transport)
+    tls = TlsSource(ca=Pem(successor.pair.certificate))
+    context = server_side(authority.server("s", "s", HOST))
+    async with serving(common_name, tls=context) as server, connected(server.url, tls) as transport:
+        with pytest.raises(TransportError, match=r"not trusted .* authority in context 'x'") as caught:
+            await text_of(transport)
     assert not caught.value.unknown_outcome
     assert [] == server.seen
 
@@ -97,9 +100,7 @@ async def test_client_certificates_are_presented_and_rotate(tmp_path: Path, auth
         mine.key.write_bytes(pair.key.read_bytes())
 
     become(one)
-    tls = TlsSource(
-        ca=Pem(authority.pair.certificate), certificate=Pem(mine.certificate), key=Pem(mine.key)
-    )
+    tls = TlsSource(ca=Pem(authority.pair.certificate), certificate=Pem(mine.certificate), key=Pem(mine.key))
     context = server_side(authority.server("c", "c", HOST), clients=authority)
     async with serving(common_name, tls=context) as server, connected(server.url, tls) as transport:
         assert "one" == await text_of(transport)
@@ -114,7 +115,8 @@ class FakeIssuer:
 
     def __init__(self, *pairs: Pair) -> None:
         self._left = [
-            Credential(identity=Identity(pair.certificate.read_bytes(), pair.key.read_bytes())) for pair in pairs
+            Credential(identity=Identity(pair.certificate.read_bytes(), pair.key.read_bytes()))
+            for pair in pairs
         ]
 
     async def current(self) -> Credential:
@@ -138,7 +140,10 @@ async def test_an_issued_certificate_is_replaced_after_a_401(authority: Authorit
     issuer = FakeIssuer(authority.client("old", "old"), authority.client("new", "new"))
     context = server_side(authority.server("i", "i", HOST), clients=authority)
     tls = TlsSource(ca=Pem(authority.pair.certificate))
-    async with serving(handler, tls=context) as server, connected(server.url, tls, credentials=issuer) as transport:
+    async with (
+        serving(handler, tls=context) as server,
+        connected(server.url, tls, credentials=issuer) as transport,
+    ):
         assert "new" == await text_of(transport)
     assert 2 == len(server.seen)
 
@@ -181,16 +186,19 @@ async def test_a_running_stream_survives_a_new_authority(
     ca.write_bytes(authority.pair.certificate.read_bytes())
     tls = TlsSource(ca=Pem(ca))
     context = server_side(authority.server("w", "w", HOST))
-    async with serving(handler, tls=context) as server, connected(server.url, tls) as transport:
-        async with transport.stream("/w", idle_timeout=20, total_timeout=20) as stream:
-            lines = aiter(stream)
-            assert b"before" == await anext(lines)
-            ca.write_bytes(successor.pair.certificate.read_bytes())
-            tls.distrust()
-            with pytest.raises(TransportError, match="not trusted"):
-                await text_of(transport)
-            release.set()
-            assert [b"after"] == [line async for line in lines]
+    async with (
+        serving(handler, tls=context) as server,
+        connected(server.url, tls) as transport,
+        transport.stream("/w", idle_timeout=20, total_timeout=20) as stream,
+    ):
+        lines = aiter(stream)
+        assert b"before" == await anext(lines)
+        ca.write_bytes(successor.pair.certificate.read_bytes())
+        tls.distrust()
+        with pytest.raises(TransportError, match="not trusted"):
+            await text_of(transport)
+        release.set()
+        assert [b"after"] == [line async for line in lines]
 
 
 async def test_a_server_with_tls_is_reached_through_a_proxy(authority: Authority) -> None:
@@ -206,7 +214,9 @@ async def test_a_server_with_tls_is_reached_through_a_proxy(authority: Authority
         asked.append((await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0])
         upstream_reader, upstream_writer = await asyncio.open_connection("127.0.0.1", port_of(server))
         writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-        await asyncio.gather(pump(reader, upstream_writer), pump(upstream_reader, writer), return_exceptions=True)
+        await asyncio.gather(
+            pump(reader, upstream_writer), pump(upstream_reader, writer), return_exceptions=True
+        )
 
     ca = Pem(authority.pair.certificate)
     context = server_side(authority.server("p", "p", ("k8s.internal",)))

@@ -24,14 +24,15 @@ OTHER = "other_1"
 
 
 class LoopClock:
-    """Loop time, shifted by as much as a machine slept."""
+    """Loop time as an inexact clock shows it, shifted by as much as the machine slept."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate: float = 1.0) -> None:
         self.slept = 0.0
+        self._rate = rate
 
     def monotonic(self) -> float:
         """Loop time and the time slept."""
-        return asyncio.get_running_loop().time() + self.slept
+        return self._rate * asyncio.get_running_loop().time() + self.slept
 
     def now(self) -> datetime:
         """A date that moves with `monotonic`."""
@@ -83,7 +84,7 @@ class FakeLeaseServer:
         assert guard is None, "lease writes are not fenced by the lease"
         self.requests.append((asyncio.get_running_loop().time(), method))
         lost = await self.fault(method) if self.fault else False
-        answer = self._act(method, json.loads(body) if body else {})
+        answer = self.act(method, json.loads(body) if body else {})
         if lost:
             raise TransportError("the answer was lost")
         return answer
@@ -114,7 +115,13 @@ class FakeLeaseServer:
         assert self.lease is not None
         return LeaseRecord.of(self.lease)
 
-    def _act(self, method: str, body: dict[str, Any]) -> Response:
+    @property
+    def holder(self) -> str:
+        """Who holds the Lease; "" when nobody does or there is none."""
+        return self.record.holder if self.lease is not None else ""
+
+    def act(self, method: str, body: dict[str, Any]) -> Response:
+        """What the API server does with a request."""
         refusal = self._refusal(method, body)
         if refusal is not None:
             return refusal

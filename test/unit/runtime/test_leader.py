@@ -77,7 +77,7 @@ async def test_waits_for_the_duration_in_the_record(
         await elector.acquired.wait()
 
         assert duration <= now() <= duration + 2.2 * 2
-        assert ("me_1", 4) == (server.record.holder, server.record.transitions)
+        assert ("me_1", 4) == (server.holder, server.record.transitions)
 
 
 async def test_a_renewal_starts_the_count_anew(server: FakeLeaseServer, elector: LeaderElector) -> None:
@@ -115,7 +115,7 @@ async def test_takes_a_released_lease_at_once(server: FakeLeaseServer, elector: 
     async with running(elector):
         await elector.acquired.wait()
 
-    assert (0.0, "me_1", 4) == (now(), server.record.holder, server.record.transitions)
+    assert (0.0, "me_1", 4) == (now(), server.holder, server.record.transitions)
 
 
 async def test_a_candidate_outlives_an_outage(server: FakeLeaseServer, elector: LeaderElector) -> None:
@@ -315,7 +315,7 @@ async def test_another_holder_ends_the_term(server: FakeLeaseServer, elector: Le
             await task
 
     assert 2.0 == now()
-    assert OTHER == server.record.holder
+    assert OTHER == server.holder
 
 
 async def test_health_fails_for_a_stuck_leader_only(elector: LeaderElector, clock: LoopClock) -> None:
@@ -339,7 +339,7 @@ async def test_release_empties_the_record(server: FakeLeaseServer, elector: Lead
         await elector.acquired.wait()
     await elector.release()
 
-    assert ("", 1, 4) == (server.record.holder, server.record.duration, server.record.transitions)
+    assert ("", 1, 4) == (server.holder, server.record.duration, server.record.transitions)
 
 
 async def test_release_retries_a_conflict(server: FakeLeaseServer, elector: LeaderElector) -> None:
@@ -356,7 +356,7 @@ async def test_release_retries_a_conflict(server: FakeLeaseServer, elector: Lead
     server.fault = edit_before_put
     await elector.release()
 
-    assert "" == server.record.holder
+    assert "" == server.holder
 
 
 async def test_release_leaves_a_successor_alone(server: FakeLeaseServer, elector: LeaderElector) -> None:
@@ -366,7 +366,7 @@ async def test_release_leaves_a_successor_alone(server: FakeLeaseServer, elector
     server.edit(held(OTHER))
     await elector.release()
 
-    assert OTHER == server.record.holder
+    assert OTHER == server.holder
 
 
 async def test_release_is_bounded(server: FakeLeaseServer, elector: LeaderElector) -> None:
