@@ -112,7 +112,7 @@ class Cache:
         while True:
             async with self._presence.while_present(api):
                 await reflector.run()
-            reflector.feed.withdraw(not_installed(api))
+            reflector.withdraw(not_installed(api))
             await self._presence.wait_worth_asking(api, backoff)
 
     async def _catch_up(self, reflector: Reflector[Any]) -> None:

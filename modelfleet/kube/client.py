@@ -80,9 +80,6 @@ class _Call(msgspec.Struct, frozen=True):
 class Client:
     """All requests to one API server."""
 
-    fence: Guard | None = None
-    """Asked before each write that is not made with `fenced=False`; raises `FencedError` to refuse it."""
-
     def __init__(
         self,
         transport: Transport,
@@ -94,6 +91,8 @@ class Client:
         host: str = "",
     ) -> None:
         """`max_writes` 32..64 keeps one core busy (facts 4.3); `host` only labels metrics."""
+        self.fence: Guard | None = None
+        """Asked before each write that is not made with `fenced=False`; raises `FencedError` to refuse it."""
         self._transport = transport
         self._user_agent = user_agent
         self._field_validation = field_validation

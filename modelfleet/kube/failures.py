@@ -4,6 +4,7 @@ Each text names the server, what happened to the request and, where there is one
 the request but its method and path is shown.
 """
 
+import os
 import ssl
 
 import aiohttp
@@ -69,4 +70,6 @@ def _detail(error: Exception) -> str:
 
 
 def _text(error: OSError) -> str:
+    if isinstance(error, ConnectionError) and error.errno:
+        return os.strerror(error.errno)  # asyncio puts "Connect call failed" and the address there
     return error.strerror or type(error).__name__

@@ -111,6 +111,7 @@ class Feed(Generic[V]):
         """The type is gone from the server: the feed is empty and that is the truth (rule I15)."""
         before, self._items = self._items, {}
         self._listed = False
+        self._settlements.clear()
         self._deliver(_vanished(before, {}))
         self.mark(State.NOT_INSTALLED, problem)
         self._listener.progressed()

@@ -70,13 +70,15 @@ class Presence:
 
     async def wait_worth_asking(self, api: Api, backoff: Backoff) -> None:
         """After a 404: wait until the answer may be another one."""
-        while self._known() and self.crd(api) is None:
+        if not self._missing(api):
+            seconds = backoff.next() if self._known() else POLL_SECONDS
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), seconds)
+        while self._missing(api):
             await self._changed.wait()
-            if self._known() and self.crd(api) is not None:
-                return
-        seconds = backoff.next() if self._known() else POLL_SECONDS
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+
+    def _missing(self, api: Api) -> bool:
+        return self._known() and self.crd(api) is None
 
     def _known(self) -> bool:
         return self._store is not None and self._store.state is State.SYNCED

@@ -25,8 +25,8 @@ Fields = Mapping[str, Any]
 _SELF = "."
 _NOTHING: Any = object()
 _KNOWN_LISTS = 4096
-"""Distinct list nodes remembered in parsed form. Objects made by one compiler share nearly all of theirs; lists
-keyed by owner UID are unique and push each other out."""
+"""Distinct list nodes remembered in parsed form. Objects made by one compiler share nearly all of theirs;
+lists keyed by owner UID are unique and push each other out."""
 
 Path = tuple[Any, str] | None
 """Where a node is: its parent's path and its own element; None for the root. Built only where we descend."""

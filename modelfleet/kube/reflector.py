@@ -82,6 +82,11 @@ class Reflector(Generic[V]):
                     return
                 await asyncio.sleep(self._failed(ending, error))
 
+    def withdraw(self, problem: str) -> None:
+        """The type is gone from the server; call while `run` doesn't."""
+        self.feed.withdraw(problem)
+        self._metrics.held(self.resource.api, self.feed.namespace, 0)
+
     def want(self, resource_version: int) -> None:
         """Get to `resource_version` soon, although nothing may happen to this type for long."""
         self._wanted = max(self._wanted, resource_version)

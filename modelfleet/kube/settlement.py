@@ -69,6 +69,11 @@ class Settlements:
         self._main.pop(uid, None)
         self._status.pop(uid, None)
 
+    def clear(self) -> None:
+        """All objects are gone."""
+        self._main.clear()
+        self._status.clear()
+
     def prune(self, live: Iterable[str], seen: int) -> None:
         """Forget all but the live objects in a list taken at `seen`, and those born after it."""
         if not len(self):

@@ -18,8 +18,7 @@ from contextlib import (
 )
 from functools import partial
 from http import HTTPStatus
-from typing import Protocol, Self
-from urllib.parse import urlencode
+from typing import NamedTuple, Protocol, Self
 
 import aiohttp
 import msgspec
@@ -31,6 +30,7 @@ from modelfleet.kube.errors import TransportError
 from modelfleet.kube.failures import explain, is_tls
 from modelfleet.kube.guarded_request import GuardedRequest, NotRepeatedError, Passage
 from modelfleet.kube.lines import LineSplitter
+from modelfleet.kube.paths import query_string
 from modelfleet.kube.proxy import is_loopback
 
 CONNECT_TIMEOUT = 10.0
@@ -136,6 +136,21 @@ class _Call(msgspec.Struct, frozen=True):
         return io.BytesIO(self.body) if self.body is not None and large else self.body
 
 
+class _Sessions(NamedTuple):
+    """Two pools, so that watches can't take the connections of requests."""
+
+    requests: aiohttp.ClientSession
+    watches: aiohttp.ClientSession
+
+
+def _session(connections: int) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEPALIVE),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        request_class=GuardedRequest,
+    )
+
+
 class AiohttpTransport:
     """The real one, over HTTP/1.1.
 
@@ -148,8 +163,7 @@ class AiohttpTransport:
         self._access = access
         self._max_connections = max_connections
         self._encoding = "identity" if is_loopback(access.server) else "gzip"
-        self._requests: aiohttp.ClientSession | None = None
-        self._watches: aiohttp.ClientSession | None = None
+        self._sessions: _Sessions | None = None
         self._closed = False
 
     async def request(
@@ -164,15 +178,14 @@ class AiohttpTransport:
         guard: Guard | None = None,
     ) -> Response:
         """See `Transport.request`."""
-        if self._requests is None:
-            self._requests = self._session(self._max_connections)
+        session = self._open_sessions().requests
         passage = Passage(guard)
         url = self._url(path, query)
         call = _Call(
             method, url, {"Accept-Encoding": self._encoding, **(headers or {})}, _REQUEST_TIMEOUT, body
         )
         with self._failures(f"{method} {path}", passage):
-            async with asyncio.timeout(timeout), await self._open(self._requests, call, passage) as response:
+            async with asyncio.timeout(timeout), await self._open(session, call, passage) as response:
                 return Response(response.status, _headers(response), await response.read())
 
     @asynccontextmanager
@@ -186,8 +199,7 @@ class AiohttpTransport:
         total_timeout: float,
     ) -> AsyncIterator[Stream]:
         """See `Transport.stream`. Identity: a compressor would hold events back."""
-        if self._watches is None:
-            self._watches = self._session(0)
+        session = self._open_sessions().watches
         passage = Passage()
         timeout = aiohttp.ClientTimeout(
             total=total_timeout, sock_read=idle_timeout, sock_connect=CONNECT_TIMEOUT
@@ -196,7 +208,7 @@ class AiohttpTransport:
         call = _Call("GET", url, {"Accept-Encoding": "identity", **(headers or {})}, timeout)
         with self._failures(f"GET {path}", passage):
             async with asyncio.timeout(idle_timeout):
-                response = await self._open(self._watches, call, passage)
+                response = await self._open(session, call, passage)
         try:
             yield _LineStream(response, partial(self._failures, f"GET {path}", passage))
         finally:
@@ -205,9 +217,8 @@ class AiohttpTransport:
     async def close(self) -> None:
         """See `Transport.close`."""
         self._closed = True
-        for session in (self._requests, self._watches):
-            if session is not None:
-                await session.close()
+        for session in self._sessions or ():
+            await session.close()
 
     async def _open(
         self, session: aiohttp.ClientSession, call: _Call, passage: Passage
@@ -245,18 +256,16 @@ class AiohttpTransport:
             middlewares=(passage,),
         )
 
-    def _session(self, connections: int) -> aiohttp.ClientSession:
+    def _open_sessions(self) -> _Sessions:
+        """Made on first use, since aiohttp wants a running loop."""
         if self._closed:
-            raise TransportError("the connection to the API server was closed by us", sent=False)
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEPALIVE),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            request_class=GuardedRequest,
-        )
+            raise TransportError(f"we have closed the connection to {self._access.host}", sent=False)
+        if self._sessions is None:
+            self._sessions = _Sessions(_session(self._max_connections), _session(0))
+        return self._sessions
 
     def _url(self, path: str, query: Mapping[str, str] | None) -> URL:
-        suffix = f"?{urlencode(query)}" if query else ""
-        return URL(f"{self._access.server}{path}{suffix}", encoded=True)
+        return URL(f"{self._access.server}{path}{query_string(query)}", encoded=True)
 
     @contextmanager
     def _failures(self, what: str, passage: Passage) -> Iterator[None]:

@@ -35,19 +35,19 @@ class Notebook(NoMetrics):
         self.resource_version = 0
         self.objects = 0
 
-    def listed(self, api: Api, namespace: str, cause: str) -> None:
+    def listed(self, api: Api, namespace: str, cause: str) -> None:  # noqa: ARG002 -- the interface's
         """Why lists were taken."""
         self.lists.append(cause)
 
-    def failed(self, api: Api, namespace: str, ending: str) -> None:
+    def failed(self, api: Api, namespace: str, ending: str) -> None:  # noqa: ARG002 -- as above
         """What went wrong."""
         self.failures.append(ending)
 
-    def progressed(self, api: Api, namespace: str, resource_version: int) -> None:
+    def progressed(self, api: Api, namespace: str, resource_version: int) -> None:  # noqa: ARG002 -- as above
         """How far it is."""
         self.resource_version = resource_version
 
-    def held(self, api: Api, namespace: str, objects: int) -> None:
+    def held(self, api: Api, namespace: str, objects: int) -> None:  # noqa: ARG002 -- as above
         """How much there is."""
         self.objects = objects
 

@@ -57,7 +57,7 @@ async def test_one_refresh_serves_all_that_were_refused(file: Path) -> None:
     refused = await source.current()
     file.write_text("two")
     renewed = await source.renew(refused)
-    file.unlink()
+    file.write_text("three")
     assert renewed is await source.renew(refused)
 
 

@@ -10,22 +10,15 @@ from modelfleet.kube.changes import Change, State
 from modelfleet.kube.errors import TransportError
 from modelfleet.kube.objects import Meta
 from modelfleet.kube.store import Event
-from test.support.fake_watch_server import (
-    GONE,
-    NO_WATCH_LIST,
-    Answer,
-    FakeStream,
-    FakeWatchServer,
-    Script,
-    bookmark,
-)
+from test.support.fake_answers import GONE, NO_WATCH_LIST, Answer, FakeStream, Script, bookmark
+from test.support.fake_watch_server import FakeWatchServer
 from test.unit.kube.reflector_rig import SETTLE, Rig, of_watch_lists, passing
 
 pytestmark = pytest.mark.looptime
 
 
 @pytest.mark.parametrize("watch_list", [True, False])
-async def test_i1_the_first_list_reads_the_quorum(watch_list: bool) -> None:
+async def test_i1_the_first_list_reads_the_quorum(*, watch_list: bool) -> None:
     """A stale cache at start could show deleted objects as live (rule I1)."""
     server = FakeWatchServer(watch_list=watch_list)
     server.put("one")
@@ -37,7 +30,7 @@ async def test_i1_the_first_list_reads_the_quorum(watch_list: bool) -> None:
 
 
 @pytest.mark.parametrize("watch_list", [True, False])
-async def test_i1_a_relist_never_goes_back_in_time(watch_list: bool) -> None:
+async def test_i1_a_relist_never_goes_back_in_time(*, watch_list: bool) -> None:
     """A relist says "not older than what I have seen" (rule I1)."""
     server = FakeWatchServer(watch_list=watch_list)
     server.put("one")
@@ -241,7 +234,7 @@ async def test_i9_a_relist_that_changes_nothing_tells_nothing() -> None:
 
 
 @pytest.mark.parametrize("watch_list", [True, False])
-async def test_i10_readers_never_see_half_a_list(watch_list: bool) -> None:
+async def test_i10_readers_never_see_half_a_list(*, watch_list: bool) -> None:
     """The set is swapped at once: a reader at any moment of a relist sees all of it (rule I10)."""
     server = FakeWatchServer(watch_list=watch_list)
     for number in range(1000):

@@ -1,5 +1,6 @@
-"""Whatever happens in whatever order: when the trouble ends, the store equals the server, and so does the
-picture of somebody who only heard the events.
+"""Whatever happens in whatever order: when the trouble ends, the store equals the server.
+
+So does the picture of somebody who only heard the events.
 """
 
 import asyncio
@@ -10,18 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelfleet.kube.changes import Change, Event
-from test.support.fake_watch_server import (
+from test.support.fake_answers import (
     GONE,
     NO_WATCH_LIST,
     TOO_LARGE,
     Answer,
-    FakeWatchServer,
     Fault,
     Refused,
     Script,
     bookmark,
     error_event,
 )
+from test.support.fake_watch_server import FakeWatchServer
 from test.unit.kube.reflector_rig import Rig, passing
 
 Step = Callable[[FakeWatchServer], object]
@@ -85,7 +86,7 @@ steps = st.one_of(
     script=st.lists(st.tuples(steps, st.sampled_from([0.0, 0.001, 0.3, 2.0, 75.0])), max_size=25),
 )
 def test_the_store_equals_the_server_after_any_trouble(
-    watch_list: bool, script: list[tuple[Step, float]]
+    *, watch_list: bool, script: list[tuple[Step, float]]
 ) -> None:
     """Rules I1-I10 together, in any order and at any moment."""
     with asyncio.Runner(loop_factory=looptime.new_event_loop) as runner:

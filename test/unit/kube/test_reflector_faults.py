@@ -1,4 +1,4 @@
-"""Rules I6-I8 and I15 of the reflector on a bad day: nothing ends it, nothing makes it hurry, nothing is lost."""
+"""Rules I6-I8 and I15 on a bad day: nothing ends a reflector or makes it hurry, and nothing is lost."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,19 +9,18 @@ import pytest
 
 from modelfleet.kube.changes import Change, State
 from modelfleet.kube.resource import Resource
-from test.support.fake_watch_server import (
+from test.support.fake_answers import (
     GONE,
     TOO_LARGE,
     Answer,
-    FakeWatchServer,
     Fault,
     Refused,
-    Request,
     Script,
     bookmark,
     error_event,
     event,
 )
+from test.support.fake_watch_server import FakeWatchServer, Request
 from test.support.kinds import CONFIG_MAP
 from test.unit.kube.reflector_rig import SETTLE, Rig, of_watch_lists, passing
 
@@ -33,8 +32,8 @@ THROTTLED = Answer(429, "TooManyRequests", "later", {"retryAfterSeconds": 1})
 FORBIDDEN = Answer(
     403,
     "Forbidden",
-    'configmaps is forbidden: User "system:serviceaccount:models:fleet" cannot watch resource "configmaps" in API '
-    'group "" at the cluster scope',
+    'configmaps is forbidden: User "system:serviceaccount:models:fleet" cannot watch resource "configmaps" '
+    'in API group "" at the cluster scope',
 )
 
 
@@ -48,7 +47,7 @@ def resumes(request: Request) -> bool:
 @pytest.mark.parametrize("first", [GONE, TOO_LARGE])
 @pytest.mark.parametrize("watch_list", [True, False])
 async def test_i6_lost_history_leads_to_a_relist(
-    watch_list: bool, first: Answer, as_event: bool, second: Answer
+    *, watch_list: bool, first: Answer, as_event: bool, second: Answer
 ) -> None:
     """410 comes as an answer or as an event; a list that meets it too reads the quorum at last (rule I6)."""
     server = FakeWatchServer(watch_list=watch_list)
@@ -190,7 +189,9 @@ MALFORMED = {
     "odd resourceVersion": event(
         "ADDED", {"metadata": {"name": "x", "namespace": "a", "uid": "u", "resourceVersion": "-5"}}
     ),
-    "odd uid": event("ADDED", {"metadata": {"name": "x", "namespace": "a", "uid": 7, "resourceVersion": "5"}}),
+    "odd uid": event(
+        "ADDED", {"metadata": {"name": "x", "namespace": "a", "uid": 7, "resourceVersion": "5"}}
+    ),
     "empty bookmark": event("BOOKMARK", {}),
     "error without code": event("ERROR", {"kind": "Status"}),
     "invalid UTF-8": b'{"type":"ADDED","object":{"metadata":{"name":"\xff\xfe"}}}',
@@ -233,7 +234,7 @@ async def test_i7_a_malformed_event_ends_the_stream_and_nothing_else(line: bytes
     ],
 )
 async def test_i7_a_malformed_list_is_no_list(body: bytes) -> None:
-    """Nothing may be concluded from an answer that is no list; it is asked for again, with pauses (rule I7)."""
+    """Nothing may be concluded from what is no list; it is asked for again, with pauses (rule I7)."""
     server = FakeWatchServer(watch_list=False)
     server.put("one")
     server.meet("list", Answer(200, body=body), times=3)

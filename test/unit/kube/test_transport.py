@@ -138,7 +138,9 @@ async def test_a_refused_connection_was_not_sent() -> None:
         held.bind(("127.0.0.1", 0))
         port = held.getsockname()[1]
         transport = AiohttpTransport(Access(f"http://127.0.0.1:{port}", source="context 'x'"))
-        with pytest.raises(TransportError, match=r"can't connect .* is it running, .* context 'x'") as caught:
+        with pytest.raises(
+            TransportError, match=r"connect \(Connection refused\); is it .* context 'x'"
+        ) as caught:
             await transport.request("PATCH", "/x", body=b"{}", timeout=10)
         await transport.close()
     assert f"PATCH /x at 127.0.0.1:{port}" in str(caught.value)
@@ -185,15 +187,18 @@ async def test_waiting_for_a_connection_counts_and_sends_nothing() -> None:
     assert ["/first"] == [seen.path for seen in server.seen]
 
 
-async def test_after_close_nothing_is_sent() -> None:
+@pytest.mark.parametrize("used", [True, False])
+async def test_after_close_nothing_is_sent(*, used: bool) -> None:
     """A late task gets an error, not a new connection."""
     async with serving(ok) as server:
         transport = AiohttpTransport(Access(server.url))
+        if used:
+            await transport.request("GET", "/x", timeout=10)
         await transport.close()
-        with pytest.raises(TransportError) as caught:
+        with pytest.raises(TransportError, match="we have closed") as caught:
             await transport.request("GET", "/x", timeout=10)
     assert not caught.value.unknown_outcome
-    assert [] == server.seen
+    assert used == bool(server.seen)
 
 
 def test_a_response_does_not_show_its_body() -> None:
@@ -242,6 +247,29 @@ async def test_a_401_to_a_fresh_token_is_the_answer(tmp_path: Path) -> None:
         (e["event"], e["source"]) for e in logs
     ]
     assert "wrong" not in str(logs)
+
+
+async def test_a_request_that_was_refused_with_401_has_not_happened(tmp_path: Path) -> None:
+    """Its repetition found nobody listening: the caller may repeat without looking."""
+    file = tmp_path / "token"
+    file.write_text("old")
+    source = TokenFile(file)
+    await source.current()
+    file.write_text("new")
+
+    async def refuse_and_leave(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        server.close()
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(refuse_and_leave, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    transport = AiohttpTransport(Access(url, credentials=source))
+    with pytest.raises(TransportError, match="can't connect") as caught:
+        await transport.request("PATCH", "/x", body=b"{}", timeout=10)
+    await transport.close()
+    assert not caught.value.unknown_outcome
 
 
 async def test_without_credentials_nothing_is_sent(tmp_path: Path) -> None:
