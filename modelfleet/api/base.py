@@ -101,7 +101,7 @@ class CoreObject(ApiObject):
 
 
 class Open(CoreObject):
-    """An object whose unknown fields are kept (x-kubernetes-preserve-unknown-fields): KEDA triggers only."""
+    """An object whose unknown fields are kept; in our CRDs a KEDA trigger and nothing else."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -130,11 +130,11 @@ def to_wire(value: Any) -> Any:
     return value
 
 
-def _canonical(value: Any) -> Any:
+def _canonical(value: Any) -> str:
     return quantity.canonical(str(value))
 
 
-def _canonical_milli(value: Any) -> Any:
+def _canonical_milli(value: Any) -> str:
     return quantity.canonical(str(value), smallest=quantity.MILLI)
 
 
@@ -163,7 +163,6 @@ ResourceQuantity = Annotated[
     str, BeforeValidator(_canonical_milli), IntegerOrText(), Text(max=64, min=1), QUANTITY
 ]
 """A quantity of a container's resources: the API server rounds those up to a thousandth."""
-IntOrString = Annotated[int | str, IntegerOrText(), Text(max=64, min=1)]
 
 DNSLabel = Annotated[str, Text(max=63, min=1), DNS_LABEL]
 DNSSubdomain = Annotated[str, Text(max=253, min=1), DNS_SUBDOMAIN]
@@ -171,7 +170,9 @@ QualifiedName = Annotated[str, Text(max=KEY_MAX, min=1), QUALIFIED_NAME]
 """A label or resource key: a name of at most 63 characters with an optional DNS prefix and a slash."""
 LabelValue = Annotated[str, Text(max=63), LABEL_VALUE]
 Labels = Annotated[Mapping[str, Annotated[str, Text(max=63)]], Entries(max=64), LABELS]
-Annotations = Annotated[Mapping[str, Annotated[str, Text(max=4096)]], Entries(max=64), ANNOTATIONS]
+Annotations = Annotated[
+    Mapping[str, Annotated[str, Text(max=4096)]], Entries(max=ANNOTATIONS_MAX), ANNOTATIONS
+]
 ConfigKey = Annotated[str, Text(max=253, min=1), CONFIG_KEY]
 RelativePath = Annotated[str, Text(max=512, min=1), RELATIVE_PATH]
 Port = Annotated[int, Range(1, 65535)]

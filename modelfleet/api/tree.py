@@ -54,8 +54,8 @@ class Node:
         """The values directly below."""
         if isinstance(self.value, dict):
             yield from self._fields(self.value)
-        elif isinstance(self.value, list):
-            yield from self._items(self.value)
+        elif isinstance(self.value, list) and "items" in self.schema:
+            yield from self._items(self.value, self.schema["items"])
 
     def _fields(self, value: dict[Any, Any]) -> Iterator["Node"]:
         properties: dict[str, Schema] = self.schema.get("properties", {})
@@ -67,12 +67,11 @@ class Node:
             elif other is not None:
                 yield self._child(MapKey(name), other, item, old, comparable=self.old is not None)
 
-    def _items(self, value: list[Any]) -> Iterator["Node"]:
-        schema: Schema = self.schema.get("items", {})
+    def _items(self, value: list[Any], schema: Schema) -> Iterator["Node"]:
         key = map_key(self.schema)
         before = by_key(self.old, key) if key and isinstance(self.old, list) else {}
         for index, item in enumerate(value):
-            old = before.get(item.get(key)) if isinstance(item, dict) and key else None
+            old = before.get(key_of(item, key) or "")
             yield self._child(index, schema, item, old, comparable=bool(key) and self.old is not None)
 
     def _child(self, name: str | int, schema: Schema, value: Any, old: Any, *, comparable: bool) -> "Node":
@@ -97,9 +96,15 @@ def map_key(schema: Schema) -> str:
     return keys[0]
 
 
-def by_key(items: list[Any], key: str) -> dict[Any, Any]:
+def key_of(item: Any, key: str) -> str | None:
+    """The key of an item of a list that is a map; None when it has none, or not of the right type."""
+    name = item.get(key) if isinstance(item, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def by_key(items: list[Any], key: str) -> dict[str, Any]:
     """Items of a list that is a map, by key."""
-    return {item.get(key): item for item in items if isinstance(item, dict)}
+    return {name: item for item in items if (name := key_of(item, key)) is not None}
 
 
 def same(schema: Schema, new: Any, old: Any) -> bool:
@@ -110,7 +115,6 @@ def same(schema: Schema, new: Any, old: Any) -> bool:
     if isinstance(new, list) and isinstance(old, list) and (key := map_key(schema)):
         before = by_key(old, key)
         return len(new) == len(old) and all(
-            isinstance(item, dict) and same(schema.get("items", {}), item, before.get(item.get(key)))
-            for item in new
+            same(schema.get("items", {}), item, before.get(key_of(item, key) or "")) for item in new
         )
     return type(new) is type(old) and bool(new == old)

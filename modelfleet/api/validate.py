@@ -18,7 +18,7 @@ from modelfleet.api.inference import InferenceService
 from modelfleet.api.keywords import Finding, MapKey, Path, check, unknown_fields
 from modelfleet.api.meta import API_VERSION
 from modelfleet.api.schema import RULES_KEY, Schema, object_schema
-from modelfleet.api.tree import Node, map_key, root, settle
+from modelfleet.api.tree import Node, key_of, map_key, root, settle
 
 _SUFFIX = "0" * 5
 """What the server appends to metadata.generateName, as far as its length goes."""
@@ -139,7 +139,7 @@ def _shape(node: Node) -> Iterator[Finding]:
 def _duplicates(node: Node, key: str) -> Iterator[Finding]:
     seen = set()
     for index, item in enumerate(node.value):
-        name = item.get(key) if isinstance(item, dict) else None
+        name = key_of(item, key)
         if name is not None and name in seen:
             yield (*node.path, index, key), f"is used twice, {name!r}: every {key} must be different"
         seen.add(name)

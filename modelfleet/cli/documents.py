@@ -17,6 +17,8 @@ import yaml
 STDIN = "-"
 _SUFFIXES = (".yaml", ".yml", ".json")
 """What kubectl reads in a directory."""
+_MOST_VALUES = 1_000_000
+"""Of one document with its aliases written out; the API server takes 3 MiB, which is far less."""
 _EXACT = 2**53
 """Largest whole number a JSON float holds exactly."""
 
@@ -81,6 +83,7 @@ def parse(source: str, text: str) -> Iterator[Document | UnreadableError]:
     try:
         loader = _Loader(text)
         while loader.check_node() and (node := loader.get_node()) is not None:
+            _expanded(node, {}, set())
             yield from _objects(source, node.start_mark.line + 1, loader.construct_document(node))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -88,6 +91,24 @@ def parse(source: str, text: str) -> Iterator[Document | UnreadableError]:
         yield UnreadableError(f"{at}: {error.problem or error.context or 'not YAML'}")
     except (yaml.YAMLError, RecursionError) as error:
         yield UnreadableError(f"{source}: not YAML: {' '.join(str(error).split())}")
+
+
+def _expanded(node: yaml.Node, known: dict[yaml.Node, int], around: set[yaml.Node]) -> int:
+    """How many values a node stands for, aliases written out; go-yaml refuses the same two things."""
+    if node in around:
+        raise yaml.composer.ComposerError(None, None, "an anchor contains itself", node.start_mark)
+    if node not in known:
+        children = (
+            [each for pair in node.value for each in pair]
+            if isinstance(node, yaml.MappingNode)
+            else node.value
+        )
+        inner = children if isinstance(node, yaml.CollectionNode) else ()
+        known[node] = 1 + sum(_expanded(child, known, around | {node}) for child in inner)
+        if known[node] > _MOST_VALUES:
+            problem = f"aliases make this more than {_MOST_VALUES} values: write out what is meant"
+            raise yaml.composer.ComposerError(None, None, problem, node.start_mark)
+    return known[node]
 
 
 def _objects(source: str, line: int, body: Any) -> Iterator[Document | UnreadableError]:

@@ -73,7 +73,7 @@ async def test_server_serves_the_crd(api: World) -> None:
 async def test_columns(api: World, kubectl: Kubectl, namespace: str) -> None:
     """`kubectl get` prints the columns of api.md from a status that the schema lets in."""
     spec = {"scaling": {"minReplicas": 2, "maxReplicas": 3}}
-    created = await api.request("POST", path_of(INFERENCE_SERVICE, namespace), _isvc(namespace, spec))
+    created = await api.create(INFERENCE_SERVICE, _isvc(namespace, spec))
     await api.request(
         "PUT",
         path_of(INFERENCE_SERVICE, namespace, "qwen", "status"),
@@ -96,7 +96,7 @@ async def test_explain_teaches(kubectl: Kubectl) -> None:
 
 async def test_server_fills_in_the_same_defaults(api: World, namespace: str) -> None:
     """What is stored for the smallest object is what `parse` makes of it."""
-    created = await api.request("POST", path_of(INFERENCE_SERVICE, namespace), _isvc(namespace, {}))
+    created = await api.create(INFERENCE_SERVICE, _isvc(namespace, {}))
     spec = parse(_isvc(namespace, {})).spec
     stored = created["spec"]
     assert (1, 80, 8080, False, False) == (

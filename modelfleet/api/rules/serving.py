@@ -4,6 +4,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
+from modelfleet.api.base import ApiObject
 from modelfleet.api.inference import (
     InferenceService,
     InferenceServiceSpec,
@@ -13,10 +14,13 @@ from modelfleet.api.inference import (
 )
 from modelfleet.api.meta import NAME_MAX
 from modelfleet.api.route import Route, Timeouts
-from modelfleet.api.rules.rule import Across, Rule, at, exactly_one, unchanged
+from modelfleet.api.rules.rule import Across, Rule, at, exactly_one, full, unchanged
 
+_AT_MOST_ALL = "(100|[0-9]{1,2})%"
+_DURATION = "([0-9]{1,5}(h|m|s|ms)){1,4}"
 _DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_NAME = re.compile(_DNS_1035, re.ASCII)
+_is_dns_1035 = full(_DNS_1035)
+_is_at_most_all = full(_AT_MOST_ALL)
 _UNITS = {"h": Fraction(3600), "m": Fraction(60), "s": Fraction(1), "ms": Fraction(1, 1000)}
 _PERIOD, _FAILURES = 10, 3
 """periodSeconds and failureThreshold of a probe that leaves them out (core/v1)."""
@@ -45,7 +49,11 @@ def _is_zero(amount: Any) -> bool:
 
 
 def _at_most_all(amount: Any) -> bool:
-    return not isinstance(amount, str) or re.fullmatch("(100|[0-9]{1,2})%", amount) is not None
+    return not isinstance(amount, str) or _is_at_most_all(amount)
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= NAME_MAX and _is_dns_1035(name)
 
 
 def _mounts_exist(self: dict[str, Any]) -> bool:
@@ -67,22 +75,28 @@ def _sleeps_within_grace(self: dict[str, Any]) -> bool:
     return bool((seconds or 0) <= (_GRACE if grace is None else grace))
 
 
+def _at_most_100_percent(on: type[ApiObject], field: str) -> Rule:
+    return Rule(
+        on,
+        f"!has(self.{field}) || type(self.{field}) == int || self.{field}.matches('^{_AT_MOST_ALL}$')",
+        lambda self: _at_most_all(self.get(field, 0)),
+        "must not be above 100%",
+        field,
+    )
+
+
 def _amount_or(field: str, default: int) -> str:
     probe = "self.container.startupProbe"
     return f"(has({probe}.{field}) && {probe}.{field} > 0 ? {probe}.{field} : {default})"
 
 
-_NOT_OVER_100 = "type(self.{0}) == int || self.{0}.matches('^(100|[0-9]{{1,2}})%$')"
 _ZERO = "[dyn(0), dyn('0%')]"
 
 SERVING_RULES = (
     Rule(
         InferenceService,
         f"size(self.metadata.name) <= {NAME_MAX} && self.metadata.name.matches('^{_DNS_1035}$')",
-        lambda self: (
-            len(self["metadata"]["name"]) <= NAME_MAX
-            and _NAME.fullmatch(self["metadata"]["name"]) is not None
-        ),
+        lambda self: _is_name(at(self, "metadata.name") or ""),
         "must start with a lower-case letter and have lower-case letters, digits and -, at most "
         f"{NAME_MAX} characters, since the Service and KEDA's autoscaler are named after it: choose a "
         "shorter or simpler name",
@@ -105,9 +119,9 @@ SERVING_RULES = (
     ),
     Rule(
         Timeouts,
-        "!has(self.backendRequest) || !self.request.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || "
-        "!self.backendRequest.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.request) == "
-        "duration('0s') || duration(self.backendRequest) <= duration(self.request)",
+        f"!has(self.backendRequest) || !self.request.matches('^{_DURATION}$') || "
+        f"!self.backendRequest.matches('^{_DURATION}$') || duration(self.request) == duration('0s') || "
+        "duration(self.backendRequest) <= duration(self.request)",
         _backend_within_request,
         "must not be longer than request: shorten it, or lengthen request",
         "backendRequest",
@@ -117,23 +131,9 @@ SERVING_RULES = (
         ("minAvailable", "maxUnavailable"),
         "must have exactly one of minAvailable and maxUnavailable: remove the other",
     ),
-    *(
-        Rule(
-            PodDisruptionBudget,
-            f"!has(self.{field}) || {_NOT_OVER_100.format(field)}",
-            lambda self, field=field: _at_most_all(self.get(field, 0)),  # type: ignore[misc]
-            "must not be above 100%",
-            field,
-        )
-        for field in ("minAvailable", "maxUnavailable")
-    ),
-    Rule(
-        Rollout,
-        f"!has(self.maxUnavailable) || {_NOT_OVER_100.format('maxUnavailable')}",
-        lambda self: _at_most_all(self.get("maxUnavailable", 0)),
-        "must not be above 100%",
-        "maxUnavailable",
-    ),
+    _at_most_100_percent(PodDisruptionBudget, "minAvailable"),
+    _at_most_100_percent(PodDisruptionBudget, "maxUnavailable"),
+    _at_most_100_percent(Rollout, "maxUnavailable"),
     Rule(
         Rollout,
         f"!(has(self.maxSurge) && has(self.maxUnavailable) && self.maxSurge in {_ZERO} && "
