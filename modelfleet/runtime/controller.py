@@ -22,6 +22,7 @@ from modelfleet.kube.client import Client
 from modelfleet.kube.objects import Item
 from modelfleet.kube.store import Change, Event, State, Store
 from modelfleet.plan import Api, Cause, Key, Problem
+from modelfleet.runtime.backoff import Backoff
 from modelfleet.runtime.clock import Clock, SystemClock
 from modelfleet.runtime.events import EventRecorder
 from modelfleet.runtime.executor import Executor
@@ -110,7 +111,7 @@ class Controller(Generic[Observed]):
     ) -> None:
         """`stores`: those whose changes matter to the kind, its own included; `manager` writes the status."""
         self.name = reconciler.name
-        self.queue: WorkQueue[Key] = WorkQueue(metrics=queue_metrics)
+        self.queue: WorkQueue[Key] = WorkQueue(backoff=Backoff(uniform=uniform), metrics=queue_metrics)
         self._reconciler = reconciler
         self._own = stores[reconciler.api]
         self._clock: Clock = SystemClock() if clock is None else clock
@@ -120,6 +121,8 @@ class Controller(Generic[Observed]):
         self._metrics: ControllerMetrics = NoControllerMetrics() if metrics is None else metrics
         self._uniform = uniform
         self._active = 0
+        self._reported: dict[Key, tuple[Problem, ...]] = {}
+        """What the last pass of each key complained about."""
         self._log = log.bind(controller=self.name)
         self._written = Written(stores, self.queue.add)
         self._executor = Executor(client, stores, self._written)
@@ -183,6 +186,7 @@ class Controller(Generic[Observed]):
         if observed is None:
             for memory in (self._executor, self._written, self._status):
                 memory.forget(key)
+            self._reported.pop(key, None)
             return Verdict("success")
         plan = self._reconciler.plan(observed)
         outcomes = await self._executor.run(plan, key)
@@ -209,9 +213,13 @@ class Controller(Generic[Observed]):
             self.queue.add_after(key, self._resync * spread_of(item.meta.uid), priority=LOW)
 
     def _report(self, key: Key, problems: list[Problem]) -> None:
+        """Log what is news: an outage that lasts is told once for each key, a lost race not at all."""
+        known = self._reported.pop(key, ())
         for problem in problems:
-            say = self._log.debug if problem.cause is Cause.STALE else self._log.warning
+            say = self._log.debug if problem in known or problem.cause is Cause.STALE else self._log.warning
             say("reconcile problem", key=str(key), cause=problem.cause.value, problem=problem.message)
+        if problems:
+            self._reported[key] = tuple(problems)
         if any(problem.terminal for problem in problems):
             self._metrics.terminal_error()
 

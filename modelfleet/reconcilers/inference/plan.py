@@ -14,13 +14,16 @@
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from modelfleet.api.meta import MANAGER, REPLICAS_MANAGER
 from modelfleet.compiler import Children
 from modelfleet.kube.objects import Item
 from modelfleet.kube.store import State
-from modelfleet.plan import Action, Api, Apply, Delete, Plan, Precondition, Ref
+from modelfleet.plan import Action, Api, Apply, Delete, Manifest, Patch, Plan, Precondition, Ref
 from modelfleet.reconcilers.inference.apis import CHILDREN, DEPLOYMENT, HTTP_ROUTE, SCALED_OBJECT, SERVICE
 from modelfleet.reconcilers.inference.observe import Observed
+from modelfleet.reconcilers.inference.views import ServiceView, port_key
 
 HAND_OVER = "replicas"
 """Name of the action by which modelfleet-replicas takes hold of the replica count."""
@@ -73,15 +76,37 @@ def _for_child(observed: Observed, wanted: Children, api: Api, after: tuple[str,
     live = seen.named(wanted.name)
     if live is not None and live.meta.deleting:
         return None  # its name is free once it is gone, and its last event wakes us
-    ref, uid = Ref(api, wanted.namespace, wanted.name), observed.item.meta.uid
-    if live is None:
-        return Apply(action_name(api), ref, intent, MANAGER, uid, after=after)
+    ref = Ref(api, wanted.namespace, wanted.name)
+    if live is not None:
+        return _for_live(observed, wanted, live, ref, after)
+    return Apply(action_name(api), ref, intent, MANAGER, observed.item.meta.uid, after=after)
+
+
+def _for_live(
+    observed: Observed, wanted: Children, live: Item[Any], ref: Ref, after: tuple[str, ...]
+) -> Action | None:
+    intent = observed.intents[ref.api]
+    name, uid, pinned = action_name(ref.api), observed.item.meta.uid, _precondition(live)
     if live.digest != intent.digest:
-        return Apply(action_name(api), ref, intent, MANAGER, uid, _precondition(live), live.digest, after)
-    if api == DEPLOYMENT and observed.step.hand_over is not None:
+        if ref.api == SERVICE and (way := _clear_the_way(live, intent)) is not None:
+            return Patch(name, ref, way, MANAGER, pinned, after)
+        return Apply(name, ref, intent, MANAGER, uid, pinned, live.digest, after)
+    if ref.api == DEPLOYMENT and observed.step.hand_over is not None:
         manifest = wanted.replicas(observed.step.hand_over)
-        return Apply(HAND_OVER, ref, manifest, REPLICAS_MANAGER, uid, _precondition(live), live.digest, after)
+        return Apply(HAND_OVER, ref, manifest, REPLICAS_MANAGER, uid, pinned, live.digest, after)
     return None
+
+
+def _clear_the_way(live: Item[ServiceView], intent: Manifest) -> dict[str, Any] | None:
+    """A patch that replaces a port of our name that somebody else holds; None when there is none (A5).
+
+    Ports are told apart by number, so an apply would put ours next to the edited one, and the server refuses
+    two ports of one name. Applied is what remains to be decided, in the next pass.
+    """
+    (ours,) = intent.body["spec"]["ports"]
+    if not set(live.view.rivals) - {port_key(ours)}:
+        return None
+    return {"spec": {"ports": [ours, *msgspec.json.decode(live.view.others)]}}
 
 
 def _removals(observed: Observed, wanted: Children) -> Iterator[Delete]:

@@ -5,7 +5,7 @@ import pytest
 
 from hack.cluster.debian import Packages
 from hack.cluster.errors import HostError
-from hack.cluster.host import Host, Record, read_record
+from hack.cluster.host import Host, Record, read_record, refuse_overlap
 
 
 def announced(text: str) -> None:
@@ -41,3 +41,24 @@ def test_the_record_survives(host: Host, tmp_path: Path) -> None:
     expected = Record("/other/build/cluster/blue", {"net/ipv4/ip_forward": "0"}, [])
     assert expected == read_record(host.record_file)
     assert read_record(tmp_path / "none.json") is None
+
+
+@pytest.mark.parametrize(
+    ("address", "prefix", "overlap"),
+    [
+        ("192.168.1.7", 24, ""),
+        ("fe80::1", 64, ""),
+        ("10.244.0.1", 24, "10.244.0.0/24"),
+        ("10.250.7.7", 16, "10.250.0.1/32"),
+        ("10.0.0.1", 8, "10.250.0.1/32"),
+        ("10.96.5.1", 30, "10.96.0.0/16"),
+    ],
+)
+def test_addresses_in_use_are_refused(address: str, prefix: int, overlap: str) -> None:
+    """A network of the host that overlaps the node's would lose its routes: it is named and refused."""
+    text = json.dumps([{"ifname": "eth7", "addr_info": [{"local": address, "prefixlen": prefix}]}])
+    if overlap:
+        with pytest.raises(HostError, match=rf"eth7 has .*, which overlaps {overlap} .*--fake-node"):
+            refuse_overlap(text)
+    else:
+        refuse_overlap(text)

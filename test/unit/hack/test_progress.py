@@ -27,7 +27,7 @@ def test_the_line_names_the_part_what_is_left_and_how_long() -> None:
     progress = Progress()
     etcd, _ = progress.add("etcd", 100), progress.add("kubectl", 50)
     etcd.started = 10
-    expected = "building etcd (1/2, 30 s of about 1:40 min), then kubectl; about 2:00 min left"
+    expected = "building etcd (1/2, 30 s of about 1:40 min), about 2:00 min left; then kubectl"
     assert expected == progress.line(now=40)
 
 
@@ -70,3 +70,10 @@ def test_the_estimate_is_bounded(parts: list[tuple[float, float]], now: float, d
 def test_durations_are_readable(seconds: float, expected: str) -> None:
     """Seconds below a minute, minutes and seconds above."""
     assert expected == clock(seconds)
+
+
+def test_an_overdue_last_part_is_not_promised_in_0_seconds() -> None:
+    """When the estimate is used up, the line says so."""
+    progress = Progress()
+    progress.add("etcd", 100).started = 0
+    assert "building etcd (1/1, 2:10 min of about 1:40 min), longer than usual" == progress.line(now=130)

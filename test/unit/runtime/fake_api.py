@@ -83,8 +83,11 @@ class FakeApiServer:
             return fault.answer
         if fault.hold is not None:
             response = self._answer(request, headers or {})
-            async with asyncio.timeout(timeout):
-                await fault.hold.wait()
+            try:
+                async with asyncio.timeout(timeout):
+                    await fault.hold.wait()
+            except TimeoutError:
+                raise TransportError(f"{method} {path}: no answer within {timeout:g} s") from None
             return response
         if fault.commit:
             self._answer(request, headers or {})

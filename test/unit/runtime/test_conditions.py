@@ -54,7 +54,7 @@ def test_wire_form() -> None:
     ],
 )
 def test_transition_time_moves_with_the_status_only(before: dict[str, Any], since: str) -> None:
-    """lastTransitionTime is kept while the status stays, whatever reason and message do."""
+    """The transition time is kept while the status stays, whatever reason and message do."""
     conditions = merged(desired(("Ready", "True", "Ready")), [before], NOW)["conditions"]
 
     assert since == conditions[0]["lastTransitionTime"]

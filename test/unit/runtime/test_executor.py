@@ -321,7 +321,7 @@ def lost(method: str, name: str, *, commit: bool) -> Fault:
 
 @pytest.mark.parametrize(("commit", "result"), [(True, "Done"), (False, "Unreachable")])
 async def test_lost_answer_is_read_back(result: str, *, commit: bool) -> None:
-    """Rule A14: after a birth, an update, a POST or a deletion without an answer the live one decides."""
+    """Rule A14: where a birth, an update, a POST or a deletion got no answer, the live one decides."""
     world = World()
     await world.run(birth("update"), birth("delete"))
     update, doomed = world.update("update"), world.update("delete")

@@ -85,7 +85,9 @@ def test_reads_addresses(text: str, bind: Bind | None) -> None:
     assert text == (str(bind) if bind else "0")
 
 
-@pytest.mark.parametrize("text", ["", "8080", "host", ":", ":x", ":-1", ":65536", "::1:8080", ":８０"])
+@pytest.mark.parametrize(
+    "text", ["", "8080", "host", ":", ":x", ":-1", ":65536", "::1:8080", ":\uff18\uff10"]
+)
 def test_refuses_what_is_no_address(text: str) -> None:
     """The message shows the forms."""
     with pytest.raises(ValueError, match=r"127\.0\.0\.1:8080|\[::1\]:8080"):

@@ -9,23 +9,35 @@ from structlog.testing import capture_logs
 from modelfleet.runtime.watchdog import LoopWatchdog
 
 
-async def run_until(watchdog: LoopWatchdog, lags: list[float], count: int) -> None:
-    """Run a watchdog until it has measured so often."""
-    task = asyncio.create_task(watchdog.run())
-    async with asyncio.timeout(20):
-        while len(lags) < count:  # noqa: ASYNC110  # what is awaited is the measurement itself
-            await asyncio.sleep(0)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+class Lags(list[float]):
+    """What was measured, and a way to wait for so many measurements."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self._count = count
+        self._enough = asyncio.Event()
+
+    def observe(self, lag: float) -> None:
+        """Keep one."""
+        self.append(lag)
+        if len(self) == self._count:
+            self._enough.set()
+
+    async def measured_by(self, watchdog: LoopWatchdog) -> None:
+        """Run a watchdog until it has measured often enough."""
+        task = asyncio.create_task(watchdog.run())
+        await self._enough.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_sees_a_blocked_loop() -> None:
     """Whatever holds the loop shows as lag of the next timer, and fails the check beyond the limit."""
-    lags: list[float] = []
-    watchdog = LoopWatchdog(lags.append, limit=0.25)
+    lags = Lags(1)
+    watchdog = LoopWatchdog(lags.observe, limit=0.25)
     assert "" == watchdog.check()
     asyncio.get_running_loop().call_later(0.1, time.sleep, 1.0)  # blocks the loop: that is the point
-    await run_until(watchdog, lags, 1)
+    await lags.measured_by(watchdog)
 
     assert lags[0] >= 0.4
     assert "late (limit 0.25s)" in watchdog.check()
@@ -33,20 +45,33 @@ async def test_sees_a_blocked_loop() -> None:
 
 async def test_recovers() -> None:
     """One pause is forgiven as soon as a timer is on time again: liveness is about now."""
-    lags: list[float] = []
-    watchdog = LoopWatchdog(lags.append, limit=0.4)
+    lags = Lags(2)
+    watchdog = LoopWatchdog(lags.observe, limit=0.4)
     asyncio.get_running_loop().call_later(0.1, time.sleep, 1.0)
-    await run_until(watchdog, lags, 2)
+    await lags.measured_by(watchdog)
 
     assert lags[0] > 0.4 >= lags[1]
     assert "" == watchdog.check()
 
 
-@pytest.mark.looptime
 async def test_says_so_when_it_was_long() -> None:
-    """On time nothing is logged."""
-    lags: list[float] = []
+    """A pause of a second is a line in the log, with its length."""
+    lags = Lags(1)
+    asyncio.get_running_loop().call_later(0.1, time.sleep, 1.6)
     with capture_logs() as logs:
-        await run_until(LoopWatchdog(lags.append), lags, 1)
+        await lags.measured_by(LoopWatchdog(lags.observe))
 
+    assert [("event loop was blocked", round(lags[0], 3))] == [
+        (line["event"], line["seconds"]) for line in logs
+    ]
+
+
+@pytest.mark.looptime
+async def test_is_quiet_on_time() -> None:
+    """No pause, no lag, no line."""
+    lags = Lags(20)
+    with capture_logs() as logs:
+        await lags.measured_by(LoopWatchdog(lags.observe))
+
+    assert [0.0] * 20 == lags
     assert [] == logs

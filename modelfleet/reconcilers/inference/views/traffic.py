@@ -1,23 +1,54 @@
 """What the planner and the status read of Services, EndpointSlices and HTTPRoutes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from modelfleet.api.meta import MANAGER, PORT_NAME
+from modelfleet.plan import canonical
 from modelfleet.reconcilers.inference.views.conditions import LiveCondition, read_conditions
 
 SERVICE_NAME = "kubernetes.io/service-name"
 """Label that ties an EndpointSlice to its Service."""
 
 
+PortKey = tuple[int, str]
+"""Port and protocol: what tells the ports of a Service apart for server-side apply."""
+
+
 class ServiceView(msgspec.Struct, frozen=True, gc=False):
-    """Nothing but its existence is read of a Service."""
+    """Which ports of a Service would stand in the way of ours (rule A5)."""
+
+    rivals: tuple[PortKey, ...] = ()
+    """Ports that carry the name of ours and are held by somebody else: they survive an apply of ours."""
+    others: bytes = b"[]"
+    """The ports with other names, as JSON: somebody added them and keeps them."""
 
 
-def view_service(_obj: Mapping[str, Any]) -> ServiceView:
+def view_service(obj: Mapping[str, Any]) -> ServiceView:
     """Decode v1 Service."""
-    return ServiceView()
+    ports = (obj.get("spec") or {}).get("ports") or ()
+    held = frozenset(_held_by_others(obj))
+    named = [port for port in ports if port.get("name") == PORT_NAME]
+    others = [port for port in ports if port.get("name") != PORT_NAME]
+    rivals = tuple(key for port in named if (key := port_key(port)) in held)
+    return ServiceView(rivals, canonical(others))
+
+
+def port_key(port: Mapping[str, Any]) -> PortKey:
+    """The key of a port in the list map `spec.ports`."""
+    return int(port.get("port") or 0), str(port.get("protocol") or "TCP")
+
+
+def _held_by_others(obj: Mapping[str, Any]) -> Iterator[PortKey]:
+    for entry in obj["metadata"].get("managedFields") or ():
+        if (entry.get("manager"), entry.get("operation")) == (MANAGER, "Apply"):
+            continue
+        fields = ((entry.get("fieldsV1") or {}).get("f:spec") or {}).get("f:ports") or {}
+        for key in fields:
+            if key.startswith("k:"):
+                yield port_key(msgspec.json.decode(key.removeprefix("k:")))
 
 
 class EndpointSliceView(msgspec.Struct, frozen=True, gc=False):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from modelfleet.api.meta import MANAGER
 from modelfleet.kube.store import State
-from modelfleet.plan import Action, Api, Apply, Cause, Delete, Plan, Precondition, Problem, Ref, Result
+from modelfleet.plan import Action, Api, Apply, Cause, Delete, Patch, Plan, Precondition, Problem, Ref, Result
 from modelfleet.reconcilers.inference.apis import (
     CHILDREN,
     DEPLOYMENT,
@@ -90,6 +90,41 @@ def test_foreign_fields_are_left_alone(api: Api, leaf: tuple[str, ...]) -> None:
     healthy(world)
     world.set_field(api, leaf, 3 if leaf[-1] == "replicas" else "theirs", "kubectl")
     assert [] == names(world.step()[0])
+
+
+def test_an_edited_port_is_replaced_not_joined() -> None:
+    """An apply would put our port next to the edited one of the same name: the server refuses that (A5)."""
+    world = World(spec())
+    healthy(world)
+    ref = Ref(SERVICE, NAMESPACE, NAME)
+    edited = {"name": "http", "port": 81, "protocol": "TCP", "targetPort": "http"}
+    added = {"name": "metrics", "port": 9090, "protocol": "TCP", "targetPort": 9090}
+    world.set_field(SERVICE, ("spec", "ports"), [edited, added], "kubectl")
+    held: dict[str, Any] = {'k:{"port":81,"protocol":"TCP"}': {}, 'k:{"port":9090,"protocol":"TCP"}': {}}
+    fields = {"f:spec": {"f:ports": held}}
+    world.extra[ref]["managedFields"] = [
+        {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": fields}
+    ]
+    version = world.version(ref)
+    repair = action(world.step()[0], "service")
+    assert isinstance(repair, Patch)
+    assert Precondition(*version) == repair.live
+    ours = {**edited, "port": 80}
+    assert {"spec": {"ports": [ours, added]}} == repair.body
+    assert ["service"] == names(world.step()[0]), "then the full intent is applied"
+
+
+def test_a_port_that_somebody_added_stays() -> None:
+    """Only a port under our name is in the way."""
+    world = World(spec())
+    healthy(world)
+    ref = Ref(SERVICE, NAMESPACE, NAME)
+    fields: dict[str, Any] = {"f:spec": {"f:ports": {'k:{"port":9090,"protocol":"TCP"}': {}}}}
+    world.extra[ref]["managedFields"] = [
+        {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": fields}
+    ]
+    world.edit(spec(service={"port": 8080}))
+    assert isinstance(action(world.step()[0], "service"), Apply)
 
 
 def test_children_that_are_no_longer_wanted_are_deleted() -> None:

@@ -91,6 +91,27 @@ def test_pod() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rivals", "manager", "operation"),
+    [
+        ((), "modelfleet-controller", "Apply"),
+        (((81, "TCP"),), "kubectl-edit", "Update"),
+        (((81, "TCP"),), "modelfleet-controller", "Update"),
+        (((81, "TCP"),), "helm", "Apply"),
+    ],
+)
+def test_ports_in_the_way(rivals: tuple[tuple[int, str], ...], manager: str, operation: str) -> None:
+    """A port of our name is a rival when anything but our own apply holds it."""
+    ports = [{"name": "http", "port": 81}, {"name": "metrics", "port": 9090, "protocol": "TCP"}]
+    fields: dict[str, Any] = {
+        "f:spec": {"f:ports": {".": {}, 'k:{"port":81,"protocol":"TCP"}': {".": {}, "f:port": {}}}}
+    }
+    managed = [{"manager": manager, "operation": operation, "fieldsV1": fields}]
+    view = views.view_service(wire(metadata={"managedFields": managed}, spec={"ports": ports}))
+    assert rivals == view.rivals
+    assert b'[{"name":"metrics","port":9090,"protocol":"TCP"}]' == view.others
+
+
+@pytest.mark.parametrize(
     ("expected", "conditions"),
     [(1, {"ready": True}), (0, {"ready": False}), (1, {}), (1, None), (0, {"ready": False, "serving": True})],
 )

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from modelfleet.kube.store import Store
-from modelfleet.plan import Api, Apply, Delete, Key, Outcome, Outcomes, Plan, Ref, Result, intent
+from modelfleet.plan import Api, Apply, Delete, Key, Outcome, Outcomes, Patch, Plan, Ref, Result, intent
 from modelfleet.reconcilers.inference import InferenceReconciler, Observed, resources
 from modelfleet.reconcilers.inference.apis import DEPLOYMENT, INFERENCE_SERVICE
 
@@ -199,7 +199,8 @@ class World:
                     "fieldsV1": tree({leaf: {} for leaf in held}, "f:"),
                 }
                 for manager, held in self.owners.get(ref, {}).items()
-            ],
+            ]
+            + extra.get("managedFields", []),
         }
         if extra.get("deleting"):
             metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -216,6 +217,10 @@ class World:
         match action:
             case Apply():
                 self.apply(action)
+            case Patch(body={"spec": {"ports": ports}}):
+                assert (action.live.uid, action.live.resource_version) == self.version(action.ref)
+                self.extra[action.ref].pop("managedFields", None)
+                self.set_field(action.ref.api, ("spec", "ports"), ports, action.manager + "/patch")
             case Delete():
                 assert (action.live.uid, action.live.resource_version) == self.version(action.ref)
                 self.remove(action.ref)
