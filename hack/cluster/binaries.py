@@ -34,6 +34,7 @@ class Binaries:
         self._cache = cache
         self._note = note
         self._go: golang.Go | None = None
+        self._found: dict[str, Path] = {}
 
     def find(self, program: Program) -> Path | None:
         """The program, or None when it has to be built."""
@@ -44,7 +45,9 @@ class Binaries:
 
     def get(self, program: Program) -> Path:
         """The program; builds it when it is nowhere. Raises `BuildError`."""
-        return self.find(program) or self._build(program)
+        if program.name not in self._found:  # asking a foreign binary for its version costs 0.1 s each time
+            self._found[program.name] = self.find(program) or self._build(program)
+        return self._found[program.name]
 
     def cancel(self) -> None:
         """End a build that runs in another thread; what it waits for raises `BuildError`."""

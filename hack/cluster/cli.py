@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import time
 from collections.abc import Iterator
 
 import click
@@ -9,6 +10,7 @@ import click
 from hack.cluster.binaries import Binaries
 from hack.cluster.cache import Cache, default_root
 from hack.cluster.cluster import FAKE_NOTE, Choice, Cluster, can_have_real_node, order
+from hack.cluster.controlplane import LOOPBACK
 from hack.cluster.display import Display
 from hack.cluster.errors import ClusterError
 from hack.cluster.gateway import PORT
@@ -55,15 +57,15 @@ def up(name: str, profile: str, *, fake_node: bool, bare: bool) -> None:
     layout = Layout.named(name)
     with _locked(layout), _works() as (works, display):
         order(works, choice)
-        if works.progress.parts:
-            seconds = works.progress.remaining(0)
-            display.say(f"to build or fetch: {len(works.progress.parts)} parts, about {clock(seconds)}")
-        Cluster(layout, works, display.say).up(choice, click.echo)
-        if not real:
-            click.echo(FAKE_NOTE, err=True)
-        click.echo(f"up in {display.seconds:.1f} s; export KUBECONFIG={layout.conf / 'admin.kubeconfig'}")
-        if choice.full and choice.fleet and real:
-            click.echo(f"curl -H 'Host: model.localhost' http://127.0.0.1:{PORT}/")
+        if parts := works.progress.parts:
+            seconds = works.progress.remaining(time.monotonic())
+            display.say(f"to build or fetch: {len(parts)} parts, about {clock(seconds)}")
+        Cluster(layout, works, display.say).up(choice, display.show)
+    if not real:
+        click.echo(FAKE_NOTE, err=True)
+    click.echo(f"up in {display.seconds:.1f} s; export KUBECONFIG={layout.conf / 'admin.kubeconfig'}")
+    if choice.full and choice.fleet and real:
+        click.echo(f"curl -H 'Host: model.localhost' http://{LOOPBACK}:{PORT}/")
 
 
 @main.command()

@@ -70,9 +70,11 @@ def order(works: Works, choice: Choice) -> None:
         works.order(*REAL_NODE, *IMAGE_PROGRAMS)
     else:
         works.order(*FAKE_NODE)
+        works.order_sources(sources.KWOK_STAGES)
     if choice.full:
         works.order(*GATEWAY)
         works.order_envoy()
+        works.order_sources(sources.CONTOUR_CRDS, sources.GATEWAY_CRDS, sources.KEDA_MANIFESTS)
         works.order(*KEDA)
 
 
@@ -114,7 +116,7 @@ class Cluster:
             self._start_gateway(control)
             say(f"gateway at http://{LOOPBACK}:{PORT}")
             programs = works.programs(*KEDA)
-            Keda(layout, control, programs, sources.KEDA_MANIFESTS.folder(works.cache)).start()
+            Keda(layout, control, programs, works.sources(sources.KEDA_MANIFESTS)).start()
             say("KEDA: operator and metrics API")
         if choice.fleet and choice.full:
             fleet.wait_ready(seconds=READY_SECONDS)
@@ -167,14 +169,14 @@ class Cluster:
             self._node(control).start(archives)
             self._say("node modelfleet (containerd, kubelet, kube-proxy, CoreDNS)")
         else:
-            stages = sources.KWOK_STAGES.folder(works.cache)
+            stages = works.sources(sources.KWOK_STAGES)
             FakeNode(self._layout, control, works.programs(*FAKE_NODE), stages).start()
             self._say("node fake (KWOK)")
 
     def _start_gateway(self, control: ControlPlane) -> None:
         works = self._works
         programs = works.programs(*GATEWAY) | {"envoy": works.envoy()}
-        contour, api = sources.CONTOUR_CRDS.folder(works.cache), sources.GATEWAY_CRDS.folder(works.cache)
+        contour, api = works.sources(sources.CONTOUR_CRDS), works.sources(sources.GATEWAY_CRDS)
         gateway = Gateway(self._layout, control, programs, contour, api)
         gateway.install_api()
         gateway.start()

@@ -11,6 +11,11 @@ from hack.cluster.cache import digest
 from hack.cluster.controlplane import ControlPlane
 from hack.cluster.errors import ClusterError
 from hack.cluster.files import put
+from hack.cluster.process import wait_until
+
+ESTABLISH_SECONDS = 60.0
+"""Under a second on an idle machine."""
+_ESTABLISHED = 'ESTABLISHED:.status.conditions[?(@.type=="Established")].status'
 
 
 def install(control: ControlPlane, name: str, *files: Path) -> None:
@@ -24,8 +29,14 @@ def install(control: ControlPlane, name: str, *files: Path) -> None:
     lines = control.apply(*files).splitlines()  # each is `KIND.GROUP/NAME serverside-applied`
     objects = [line.split()[0] for line in lines]
     definitions = [name for name in objects if name.startswith("customresourcedefinition.")]
-    control.kubectl("wait", "--for=condition=Established", "--timeout=60s", *definitions)
+    wait_until(f"the CRDs of {name}", lambda: _established(control, definitions), seconds=ESTABLISH_SECONDS)
     put(stamp, json.dumps({"digest": wanted, "objects": objects}))
+
+
+def _established(control: ControlPlane, definitions: list[str]) -> bool:
+    # Not `kubectl wait`: it fails on a definition whose status has no conditions yet.
+    printed = control.kubectl("get", "--no-headers", "-o", f"custom-columns={_ESTABLISHED}", *definitions)
+    return set(printed.split()) == {"True"}
 
 
 def _parts(file: Path) -> list[Path]:

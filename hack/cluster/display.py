@@ -40,6 +40,10 @@ class Display:
         """One finished step."""
         self._console.print(Text.assemble((f"{self.seconds:6.1f} s", "dim"), f"  {text}"))
 
+    def show(self, text: str) -> None:
+        """A table of its own."""
+        self._console.print(Text(text))
+
     def __enter__(self) -> Self:
         self._thread.start()
         return self

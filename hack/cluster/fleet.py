@@ -83,10 +83,8 @@ class Fleet:
             found = self.control.kubectl(
                 "get", "isvc", "-n", SAMPLE_NAMESPACE, "-o", f"jsonpath={_CONDITIONS}"
             )
-            log = self.layout.log("controller")
-            raise ClusterError(
-                f"the sample is not {condition} after {seconds:.0f} s; it says:\n{found.strip() or '(nothing)'}\nlog: {log}"
-            ) from error
+            says = f"see {self.layout.log('controller')}; it says:\n{found or 'nothing'}"
+            raise ClusterError(f"the sample is not {condition} after {seconds:.0f} s, {says}") from error
 
     def wait_ready(self, *, seconds: float) -> None:
         """Wait until the sample is Ready and KEDA has evaluated its trigger. Raises `ClusterError`."""

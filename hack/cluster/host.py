@@ -6,6 +6,7 @@ there is one node per machine: it names the owner, the sysctls as they were and 
 """
 
 import contextlib
+import ipaddress
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from hack.cluster.apiserver import SERVICE_CIDR
 from hack.cluster.debian import Packages
 from hack.cluster.errors import HostError
 from hack.cluster.process import wait_until
@@ -69,18 +71,21 @@ class Host:
         """Take the node for an instance and bring up its bridge; calls `announce` before the first change.
 
         Raises:
-            HostError: another instance holds a running node, or another kubelet or kube-proxy runs here.
+            HostError: another instance holds a running node, another kubelet or kube-proxy runs here, or the
+                node's addresses are in use.
         """
         record = read_record(self.record_file)
         if record is None:
             self._refuse_strangers()
+            refuse_overlap(_ip("-json", "address"))
         elif Path(record.owner) != owner and in_use(Path(record.owner)):
             name = Path(record.owner).name
             raise HostError(
                 f"the one real node of this machine belongs to {record.owner}: "
                 f"stop it there (`python -m hack.cluster down --name {name}`) or use `--fake-node`"
             )
-        announce(ANNOUNCEMENT)
+        if record is None or Path(record.owner) != owner:
+            announce(ANNOUNCEMENT)
         before = record.sysctls if record else self._read_sysctls()
         missing = record.missing if record else [path for path in FIXED_FOLDERS if not Path(path).exists()]
         self.record_file.parent.mkdir(parents=True, exist_ok=True)
@@ -148,12 +153,26 @@ def read_record(file: Path) -> Record | None:
         return None
 
 
+def refuse_overlap(interfaces: str) -> None:
+    """Raise `HostError` when an interface, given as `ip -json address` prints it, has an address of ours."""
+    networks = [ipaddress.ip_network(network) for network in (f"{NODE_ADDRESS}/32", POD_CIDR, SERVICE_CIDR)]
+    for interface in json.loads(interfaces):
+        for entry in interface.get("addr_info", []):
+            taken = ipaddress.ip_interface(f"{entry['local']}/{entry['prefixlen']}").network
+            for network in networks:
+                if taken.version == network.version and taken.overlaps(network):
+                    raise HostError(
+                        f"{interface['ifname']} has {taken}, which overlaps {network} of the real node: "
+                        "use `--fake-node` on this machine"
+                    )
+
+
 def _link_exists(name: str) -> bool:
     return (Path("/sys/class/net") / name).exists()
 
 
-def _ip(*args: str) -> None:
-    _run(["ip", *args], {})
+def _ip(*args: str) -> str:
+    return _run(["ip", *args], {})
 
 
 def _run(command: list[str], environment: dict[str, str]) -> str:

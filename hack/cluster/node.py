@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hack.cluster import kubeconfig, mounts, nodeconfig
+from hack.cluster import kubeconfig, mounts, nodeconfig, shims
 from hack.cluster.controlplane import ControlPlane
 from hack.cluster.debian import Packages
 from hack.cluster.errors import ClusterError
@@ -74,6 +74,8 @@ class Node:
             self._answers("tasks", "kill", "--signal", "SIGKILL", "--all", task)  # an ended one is no failure
         wait_until("the end of all pods", lambda: not self._delete_tasks(), seconds=PODS_END_SECONDS)
         containerd.stop(CONTAINERD_GRACE)
+        for shim in shims.of(self.layout.containerd_socket):
+            shim.stop(grace=0)
         mounts.unmount_below(self.layout.runtime)
         shutil.rmtree(self.layout.runtime)
 

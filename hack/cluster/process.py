@@ -50,6 +50,38 @@ class Identity:
             return None
         return cls(pid, int(fields[19]), executable.removesuffix(" (deleted)"))
 
+    def signal(self, number: signal.Signals) -> bool:
+        """Signal this incarnation; False when it is gone."""
+        with self._pidfd() as descriptor:
+            if descriptor is not None:
+                signal.pidfd_send_signal(descriptor, number)
+            return descriptor is not None
+
+    def stop(self, grace: float) -> None:
+        """TERM, up to `grace` seconds, then KILL. Raises `StartError` when even that does not end it."""
+        with self._pidfd() as descriptor:
+            for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
+                if descriptor is None:
+                    return
+                with contextlib.suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descriptor, number)
+                if select.select([descriptor], [], [], seconds)[0]:
+                    return
+        raise StartError(f"{self.executable} ({self.pid}) did not end {KILL_SECONDS:.0f} s after SIGKILL")
+
+    @contextlib.contextmanager
+    def _pidfd(self) -> Iterator[int | None]:
+        """A descriptor of this incarnation: opened first, checked then, so never a successor's."""
+        try:
+            descriptor = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            yield None
+            return
+        try:
+            yield descriptor if Identity.of(self.pid) == self else None
+        finally:
+            os.close(descriptor)
+
 
 @dataclass(frozen=True)
 class PidFile:
@@ -78,38 +110,14 @@ class PidFile:
 
     def signal(self, number: signal.Signals) -> bool:
         """Signal the recorded incarnation; False when it is gone."""
-        with self._pidfd() as descriptor:
-            if descriptor is not None:
-                signal.pidfd_send_signal(descriptor, number)
-            return descriptor is not None
+        recorded = self.read()
+        return recorded is not None and recorded.signal(number)
 
     def stop(self, grace: float) -> None:
         """TERM, up to `grace` seconds, then KILL; afterwards neither process nor file is left."""
-        with self._pidfd() as descriptor:
-            for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, KILL_SECONDS)):
-                if descriptor is None:
-                    break
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(descriptor, number)
-                if select.select([descriptor], [], [], seconds)[0]:
-                    break
-            else:
-                raise StartError(f"{self.path}: its process did not end {KILL_SECONDS:.0f} s after SIGKILL")
+        if recorded := self.read():
+            recorded.stop(grace)
         self.path.unlink(missing_ok=True)
-
-    @contextlib.contextmanager
-    def _pidfd(self) -> Iterator[int | None]:
-        """A descriptor of the recorded incarnation: opened first, checked then, so never a successor's."""
-        recorded = self.read()
-        try:
-            descriptor = os.pidfd_open(recorded.pid) if recorded else None
-        except ProcessLookupError:
-            descriptor = None
-        try:
-            yield descriptor if recorded and Identity.of(recorded.pid) == recorded else None
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
 
 
 @dataclass(frozen=True)

@@ -71,10 +71,11 @@ class Progress:
         part = self.current
         if part is None or part.started is None:
             return ""
-        then = f", then {', '.join(self.waiting)}" if self.waiting else ""
         own = f"{clock(now - part.started)} of about {clock(part.expected * self.factor())}"
-        left = clock(self.remaining(now))
-        return f"building {part.name} ({self.done + 1}/{len(self.parts)}, {own}){then}; about {left} left"
+        then = f"; then {', '.join(self.waiting)}" if self.waiting else ""  # last: a narrow terminal cuts it
+        remaining = self.remaining(now)
+        left = f"about {clock(remaining)} left" if remaining else "longer than usual"
+        return f"building {part.name} ({self.done + 1}/{len(self.parts)}, {own}), {left}{then}"
 
 
 def clock(seconds: float) -> str:

@@ -23,11 +23,23 @@ class Sources:
     version: str
     paths: tuple[str, ...]
 
+    @property
+    def name(self) -> str:
+        """As progress shows it."""
+        return f"manifests of {self.module}"
+
+    def find(self, cache: Cache) -> Path | None:
+        """The copy, or None when it has to be made."""
+        return cache.find("sources", self._entry)
+
     def folder(self, cache: Cache) -> Path:
-        """The copy, laid out as in the module. Raises `BuildError`."""
+        """The copy, laid out as in the module; made when it is missing. Raises `BuildError`."""
+        return cache.obtain("sources", self._entry, lambda target: self._copy(cache, target))
+
+    @property
+    def _entry(self) -> str:
         pins = (MODS / self.module / "go.sum").read_bytes()
-        entry = f"{self.module}-{self.version}-{digest(self.package, *self.paths, pins)}"
-        return cache.obtain("sources", entry, lambda target: self._copy(cache, target))
+        return f"{self.module}-{self.version}-{digest(self.package, *self.paths, pins)}"
 
     def _copy(self, cache: Cache, target: Path) -> None:
         origin = golang.find(cache).module_folder(MODS / self.module, self.package)

@@ -18,9 +18,12 @@ from hack.cluster.binaries import Binaries
 from hack.cluster.cache import Cache
 from hack.cluster.programs import BY_NAME, Program
 from hack.cluster.progress import Part, Progress
+from hack.cluster.sources import Sources
 
 PACKAGES = "packages"
 ENVOY = "envoy"
+SOURCES_SECONDS = 10.0
+"""To download one module's sources; the builds of the same module find them there."""
 
 
 @dataclass
@@ -65,6 +68,16 @@ class Works:
         """Ask for the Debian packages of the node."""
         found = self.cache.find("packages", debian.entry())
         self._order(self._fetches, PACKAGES, debian.SECONDS, found, lambda: debian.unpack(self.cache).root)
+
+    def order_sources(self, *wanted: Sources) -> None:
+        """Ask for manifests of Go modules."""
+        for sources in wanted:
+            make = partial(sources.folder, self.cache)
+            self._order(self._fetches, sources.name, SOURCES_SECONDS, sources.find(self.cache), make)
+
+    def sources(self, wanted: Sources) -> Path:
+        """Wait for manifests of a Go module."""
+        return self._parts[wanted.name].result()
 
     def get(self, program: Program) -> Path:
         """Wait for a program; one that was not ordered is made now. Raises what its making raised."""

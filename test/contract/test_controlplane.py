@@ -17,7 +17,7 @@ pytestmark = pytest.mark.contract
 
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where every program that follows the environment would leave files: home, temporary and runtime folder."""
+    """Home, temporary and runtime folder of every program that is started."""
     monkeypatch.setenv("MODELFLEET_CACHE", str(default_root()))
     folder = tmp_path / "scratch"
     folder.mkdir()

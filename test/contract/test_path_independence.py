@@ -97,6 +97,8 @@ def masked(it: Object) -> Object:
 async def children(api: World, namespace: str, name: str) -> str:
     """All children of an object as text, the namespace's own name masked."""
     found = {kind.kind: await api.find(kind, namespace, name) for kind in CHILDREN}
+    if found["ScaledObject"] and found["Deployment"]:
+        del found["Deployment"]["spec"]["replicas"]  # the scaler's, who starts from what is there (rule A4)
     text = json.dumps(
         {kind: masked(it) if it else None for kind, it in found.items()}, indent=1, sort_keys=True
     )

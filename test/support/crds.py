@@ -63,6 +63,8 @@ def _served(cluster: Cluster, crd: Object) -> bool:
 
 
 def _crds(folder: Path) -> tuple[Object, ...]:
-    documents = (doc for file in sorted(folder.glob("*.yaml")) for doc in yaml.safe_load_all(file.read_text()))
+    documents = (
+        doc for file in sorted(folder.glob("*.yaml")) for doc in yaml.safe_load_all(file.read_text())
+    )
     found = (doc for doc in documents if doc and doc["kind"] == "CustomResourceDefinition")
     return tuple(crd for crd in found if crd["spec"]["names"]["kind"] in _KINDS)

@@ -309,7 +309,8 @@ def _reset(transport: asyncio.BaseTransport | None) -> None:
     if transport is None:
         return
     raw = transport.get_extra_info("socket")
-    with contextlib.suppress(OSError):  # already closed
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
+    if raw is not None:  # else it is closed already
+        with contextlib.suppress(OSError):  # as above
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET_ON_CLOSE)
     assert isinstance(transport, asyncio.Transport)
     transport.abort()
