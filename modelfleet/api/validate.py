@@ -70,16 +70,27 @@ def parse(obj: Mapping[str, Any]) -> InferenceService:
     Raises:
         InvalidObject: it breaks the schema or a rule.
     """
-    schema = _schema_of(obj)
-    settled = _settled(schema, obj)
-    if violations := _violations(schema, settled, None):
+    if violations := validate(obj):
         raise InvalidObject(violations)
+    return read(obj)
+
+
+def read(obj: Mapping[str, Any]) -> InferenceService:
+    """The typed object, with defaults, of something that is stored already.
+
+    Rules and bounds are not asked again: the API server checked what it stored, and an object that breaks a
+    rule which came later must still obey an edit of `suspend` (api.md, ratcheting). Fields of a newer CRD are
+    passed over.
+
+    Raises:
+        InvalidObject: a required field is missing or a value has the wrong type.
+    """
+    settled = _settled(_schema_of(obj), obj)
     try:
         return InferenceService.model_validate(settled | {"status": obj.get("status")})
     except ValidationError as error:
-        raise InvalidObject(
-            [Violation(written(each["loc"]), each["msg"]) for each in error.errors()]
-        ) from error
+        found = validate(obj) or [Violation(written(each["loc"]), each["msg"]) for each in error.errors()]
+        raise InvalidObject(found) from error
 
 
 def written(path: Path) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from modelfleet.api.inference import InferenceService
 from modelfleet.api.meta import OWNER_LABEL
-from modelfleet.api.validate import InvalidObject, Violation, parse
+from modelfleet.api.validate import InvalidObject, Violation, read
 from modelfleet.compiler import Children, compile_inference
 from modelfleet.kube.objects import Item
 from modelfleet.kube.store import State, Store
@@ -113,7 +113,7 @@ def labelled(item: Item[Any]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _compiled(namespace: str, name: str, uid: str, spec: bytes) -> _Compiled:
-    """Read, check and compile a spec; a pure function of its arguments, whose results are not changed."""
+    """Read and compile a spec; a pure function of its arguments, whose results are not changed."""
     body = {
         "apiVersion": INFERENCE_SERVICE.api_version,
         "kind": INFERENCE_SERVICE.kind,
@@ -121,7 +121,7 @@ def _compiled(namespace: str, name: str, uid: str, spec: bytes) -> _Compiled:
         "spec": msgspec.json.decode(spec),
     }
     try:
-        isvc = parse(body)
+        isvc = read(body)
     except InvalidObject as invalid:
         return None, tuple(invalid.violations), None
     return isvc, (), compile_inference(isvc, owner_uid=uid)

@@ -14,7 +14,7 @@ from modelfleet.api.inference import InferenceService
 from modelfleet.api.keywords import check, unknown_fields
 from modelfleet.api.schema import RULES_KEY, object_schema
 from modelfleet.api.tree import root
-from modelfleet.api.validate import InvalidObject, Violation, apply_defaults, parse, validate
+from modelfleet.api.validate import InvalidObject, Violation, apply_defaults, parse, read, validate
 from test.unit.api.cases import ACCEPTED, Object, isvc
 
 SCHEMA = object_schema(InferenceService)
@@ -199,3 +199,29 @@ def test_damage_never_raises(accepted: Object, data: st.DataObject) -> None:
     found = validate(body)
     with pytest.raises(InvalidObject) if found else contextlib.nullcontext():
         parse(body)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"scaling": {"minReplicas": 0}},
+        {"container": {"image": "a", "newer": {"field": 1}}},
+        {"pod": {"labels": {"modelfleet.dev/inferenceservice": "other"}}},
+        {"container": {"image": "a", "volumeMounts": [{"name": "nowhere", "mountPath": "/x"}]}},
+    ],
+)
+def test_what_is_stored_is_read(spec: Object) -> None:
+    """A stored object that a later rule would refuse, or that a newer CRD let in, can still be suspended."""
+    body = isvc(spec)
+    assert [] != validate(body)
+    body["spec"]["suspend"] = True
+
+    assert True is read(body).spec.suspend
+
+
+@pytest.mark.parametrize("body", [{}, {"container": {}}, {"container": {"image": 7}}, None, [], "text"])
+def test_what_has_no_shape_is_not_read(body: object) -> None:
+    """Without the required fields, or with values of another type, there is nothing to act on."""
+    with pytest.raises(InvalidObject) as error:
+        read(isvc({}) | {"spec": body})
+    assert str(error.value).startswith("spec")
