@@ -17,7 +17,7 @@ from hack.cluster import images, sources
 from hack.cluster.controlplane import LOOPBACK, ControlPlane
 from hack.cluster.errors import ClusterError, HostError
 from hack.cluster.fakenode import FakeNode
-from hack.cluster.fleet import Fleet
+from hack.cluster.fleet import CHILDREN, CORE_KINDS, GRACE_SECONDS, Fleet
 from hack.cluster.gateway import PORT, Gateway
 from hack.cluster.keda import Keda
 from hack.cluster.layout import Layout, runtime_root
@@ -33,7 +33,6 @@ GATEWAY = ("contour",)
 KEDA = ("keda-operator", "keda-adapter")
 PROCESSES = ("controller", "keda-adapter", "keda-operator", "envoy", "contour", "kwok")
 """Everything beside node and control plane, in the order of stopping."""
-GRACE_SECONDS = 20.0
 WORKLOAD_SECONDS = 180.0
 READY_SECONDS = 180.0
 """KEDA polls every 30 s by default, and HPA and gateway status follow."""
@@ -110,8 +109,8 @@ class Cluster:
         if choice.fleet:
             fleet.wait_for("WorkloadReady", seconds=WORKLOAD_SECONDS)
             say("sample: WorkloadReady")
-            if works.progress.current:
-                show(fleet.show("isvc,deploy,service"))
+            if not choice.full or works.progress.current:  # usable now; the rest may take a while
+                show(fleet.show(CORE_KINDS))
         if choice.full:
             self._start_gateway(control)
             say(f"gateway at http://{LOOPBACK}:{PORT}")
@@ -121,7 +120,7 @@ class Cluster:
         if choice.fleet and choice.full:
             fleet.wait_ready(seconds=READY_SECONDS)
             say("sample: Ready")
-            show(fleet.show())
+            show(fleet.show(CHILDREN))
 
     def down(self) -> None:
         """Stop everything this instance started and put the host back; state stays. Raises `ClusterError`."""

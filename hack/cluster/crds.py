@@ -34,8 +34,13 @@ def install(control: ControlPlane, name: str, *files: Path) -> None:
 
 
 def _established(control: ControlPlane, definitions: list[str]) -> bool:
-    # Not `kubectl wait`: it fails on a definition whose status has no conditions yet.
-    printed = control.kubectl("get", "--no-headers", "-o", f"custom-columns={_ESTABLISHED}", *definitions)
+    columns = f"custom-columns={_ESTABLISHED}"
+    try:
+        printed = control.kubectl("get", "--no-headers", "-o", columns, *definitions)
+    except (
+        ClusterError
+    ):  # its JSONPath fails while a status has no conditions, as that of `kubectl wait` does
+        return False
     return set(printed.split()) == {"True"}
 
 

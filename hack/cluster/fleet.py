@@ -27,10 +27,11 @@ SAMPLE = REPOSITORY / "samples" / "inference-kind.yaml"
 NAMESPACE = "modelfleet-system"
 SERVICE_ACCOUNT = "modelfleet-controller"
 SAMPLE_NAMESPACE = "models"
-CHILDREN = "isvc,deploy,service,scaledobject,httproute"
+CORE_KINDS = "isvc,deploy,service"
+CHILDREN = f"{CORE_KINDS},scaledobject,httproute"
 READY_SECONDS = 60.0
-GRACE_SECONDS = 20.0
-"""More than the controller's own grace for running reconciles."""
+GRACE_SECONDS = 35.0
+"""More than the controller's own `grace_period` of 30 s for running reconciles."""
 _RUNS_ELSEWHERE = {"Deployment", "PodDisruptionBudget", "Service"}
 """Kinds of the shipped base that only matter when the controller runs as a pod."""
 _CONDITIONS = (
@@ -93,7 +94,7 @@ class Fleet:
         self.control.kubectl("wait", "--for=condition=Active", f"--timeout={seconds:.0f}s", *scaled)
         self.wait_for("Ready", seconds=seconds)  # KEDA takes Active back once after it first set it
 
-    def show(self, kinds: str = CHILDREN) -> str:
+    def show(self, kinds: str) -> str:
         """The sample and its children as kubectl prints them."""
         return self.control.kubectl("get", kinds, "-n", SAMPLE_NAMESPACE)
 

@@ -23,8 +23,13 @@ SERVICE = "keda-metrics-apiserver"
 METRICS_API = "v1beta1.external.metrics.k8s.io"
 READY_SECONDS = 90.0
 MANIFEST = Path(__file__).parent / "manifests" / "keda.yaml"
-_RBAC = ("rbac/role.yaml", "rbac/role_binding.yaml", "rbac/aggregate_cluster_roles.yaml",
-         "metrics-server/role.yaml", "metrics-server/role_binding.yaml")  # fmt: skip
+_RBAC = (
+    "rbac/role.yaml",
+    "rbac/role_binding.yaml",
+    "rbac/aggregate_cluster_roles.yaml",
+    "metrics-server/role.yaml",
+    "metrics-server/role_binding.yaml",
+)
 _PORTS = ("operator-metrics", "operator-health", "operator-grpc", "adapter", "adapter-metrics")
 
 

@@ -10,6 +10,7 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from hack.cluster.errors import HostError
 
@@ -30,7 +31,7 @@ class Layout:
     """Sockets, container state and the kubelet's folder; gone after `down`."""
 
     @classmethod
-    def named(cls, name: str) -> "Layout":
+    def named(cls, name: str) -> Self:
         """The instance of a name in this checkout. Raises `HostError` for a bad name or a path too long."""
         if not _NAME.fullmatch(name):
             raise HostError(f"name {name!r}: use at most 40 lower-case letters, digits and inner dashes")
