@@ -50,8 +50,8 @@ class Children:
         """The Deployment with a replica count; None leaves the count to its other owners."""
         return Manifest.of(deployment.with_replicas(self.workload, replicas))
 
-    def replicas(self, count: int) -> Manifest:
-        """What `modelfleet-replicas` applies to hold the count."""
+    def replicas(self, count: int | None) -> Manifest:
+        """What `modelfleet-replicas` applies to hold the count; None lets go of it."""
         return Manifest.of(deployment.replicas_only(self.isvc, count))
 
     @cached_property

@@ -39,10 +39,11 @@ def with_replicas(body: dict[str, Any], count: int | None) -> dict[str, Any]:
     return body if count is None else {**body, "spec": {"replicas": count, **body["spec"]}}
 
 
-def replicas_only(isvc: InferenceService, count: int) -> dict[str, Any]:
-    """The full intent of the field manager that takes the replica count over."""
+def replicas_only(isvc: InferenceService, count: int | None) -> dict[str, Any]:
+    """The full intent of the field manager that takes the replica count over; None: it decides nothing."""
     metadata = {"name": isvc.metadata.name, "namespace": isvc.metadata.namespace}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": {"replicas": count}}
+    spec = {} if count is None else {"spec": {"replicas": count}}
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, **spec}
 
 
 def _strategy(isvc: InferenceService) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from modelfleet.reconcilers.inference.observe import Observed
 from modelfleet.reconcilers.inference.views import ServiceView, port_key
 
 HAND_OVER = "replicas"
-"""Name of the action by which modelfleet-replicas takes hold of the replica count."""
+"""Name of the action by which modelfleet-replicas takes hold of the replica count, or lets go of it."""
 
 
 def action_name(api: Api) -> str:
@@ -91,7 +91,7 @@ def _for_live(
         if ref.api == SERVICE and (way := _clear_the_way(live, intent)) is not None:
             return Patch(name, ref, way, MANAGER, pinned, after)
         return Apply(name, ref, intent, MANAGER, uid, pinned, live.digest, after)
-    if ref.api == DEPLOYMENT and observed.step.hand_over is not None:
+    if ref.api == DEPLOYMENT and (observed.step.withdraw or observed.step.hand_over is not None):
         manifest = wanted.replicas(observed.step.hand_over)
         return Apply(HAND_OVER, ref, manifest, REPLICAS_MANAGER, uid, pinned, live.digest, after)
     return None

@@ -26,6 +26,8 @@ class Replicas:
     """The count in the controller's full intent; None leaves the field out."""
     hand_over: int | None = None
     """The count that modelfleet-replicas is to hold as well; None: nothing to do."""
+    withdraw: bool = False
+    """modelfleet-replicas is to let go of a count that is the controller's again."""
 
 
 def next_step(
@@ -40,18 +42,19 @@ def next_step(
         live: The Deployment, None before its birth.
         scaler_exists: Our ScaledObject is there, perhaps on its way out: its autoscaler still acts.
     """
-    if suspended:
-        return Replicas(own=0)
     if live is None:
-        return Replicas(own=minimum)
+        return Replicas(own=0 if suspended else minimum)
     ours = MANAGER in live.replica_owners
+    left_over = ours and REPLICAS_MANAGER in live.replica_owners
+    if suspended:
+        return Replicas(own=0, withdraw=left_over)
     if not scaled:
         # Taking the count back while an autoscaler acts would only start a fight; a count below the minimum
         # can't wait, and at zero an autoscaler rests.
         waits = scaler_exists and not ours and live.replicas >= minimum
-        return Replicas(own=None if waits else minimum)
+        return Replicas(own=None if waits else minimum, withdraw=left_over)
     if ours and live.replicas < minimum:
         return Replicas(own=minimum)
-    if not ours or REPLICAS_MANAGER in live.replica_owners:
+    if not ours or left_over:
         return Replicas(own=None)
     return Replicas(own=live.replicas, hand_over=live.replicas)

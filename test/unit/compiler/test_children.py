@@ -91,6 +91,7 @@ def test_a_deployment_without_a_count_says_nothing_about_it(spec: Path) -> None:
 def test_the_hand_over_holds_the_count_alone() -> None:
     """The second field manager's full intent is one field."""
     assert {"replicas": 3} == compiled(isvc()).replicas(3).body["spec"]
+    assert "spec" not in compiled(isvc()).replicas(None).body
 
 
 def test_without_a_uid_there_is_no_owner_reference() -> None:

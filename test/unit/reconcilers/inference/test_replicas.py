@@ -31,6 +31,14 @@ def spec(minimum: int = 1, *, triggers: bool = False, suspend: bool = False) -> 
         (Replicas(own=0), {"suspended": True, "live": None}),
         (Replicas(own=0), {"suspended": True, "live": DeploymentView(5, frozenset({KEDA}))}),
         (Replicas(own=2), {"live": DeploymentView(5, frozenset({MANAGER}))}),
+        (
+            Replicas(own=2, withdraw=True),
+            {"live": DeploymentView(2, frozenset({MANAGER, REPLICAS_MANAGER}))},
+        ),
+        (
+            Replicas(own=0, withdraw=True),
+            {"suspended": True, "live": DeploymentView(0, frozenset({MANAGER, REPLICAS_MANAGER}))},
+        ),
         (Replicas(own=2), {"live": DeploymentView(5, frozenset({KEDA}))}),
         (Replicas(own=None), {"live": DeploymentView(5, frozenset({KEDA})), "scaler_exists": True}),
         (Replicas(own=2), {"live": DeploymentView(0, frozenset({KEDA})), "scaler_exists": True}),
@@ -121,6 +129,15 @@ def test_from_triggers_to_fixed(running: int) -> None:
     assert "remove-scaledobject-echo" == history[0][0]
     assert (2, {MANAGER}) == (world.replicas(), world.managers_of_replicas())
     assert min(running, 2) <= min(world.replicas_seen)
+
+
+def test_a_count_that_comes_back_has_one_owner() -> None:
+    """Where the count stays the same both managers would hold it for ever (path independence)."""
+    world = World(spec(1, triggers=True))
+    world.converge()
+    world.edit(spec(1))
+    world.converge()
+    assert (1, {MANAGER}) == (world.replicas(), world.managers_of_replicas())
 
 
 def test_the_count_waits_while_a_scaler_is_being_deleted() -> None:
