@@ -18,7 +18,7 @@ def serving(observed: Observed, route: Condition | None) -> Condition:
     if ready == 0:
         return _silent(observed)
     if route is not None and not route.true:
-        message = f"{ready} endpoints are ready but the route is not: {route.reason}: {route.message}"
+        message = f"{_endpoints(ready)} ready but the route is not: {route.reason}: {route.message}"
         return _condition("False", ServingReason.ROUTE_NOT_READY, message)
     return _condition("True", ServingReason.SERVING, f"{_endpoints(ready)} ready")
 
