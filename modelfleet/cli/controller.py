@@ -64,7 +64,8 @@ def controller(**flags: Any) -> None:
     try:
         settings = read_settings(given(flags))
     except SettingsError as error:
-        raise click.UsageError(str(error)) from error
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(Exit.USAGE)
     configure_logging(settings.log_level, settings.log_format)
     log.info("settings", version=VERSION, **settings.model_dump(mode="json"))
     sys.exit(asyncio.run(run(settings)))
@@ -176,8 +177,11 @@ def _endpoints(
     elector: LeaderElector | None,
 ) -> list[Endpoint]:
     """One server for each address; probes and metrics may share one."""
-    live = {"event-loop": watchdog.check} | ({"leader": elector.check} if elector else {})
+    live = {"event-loop": watchdog.check}
     ready = {"caches": manager.check_sync, "running": manager.check_stop}
+    if elector is not None:
+        live["leader"] = elector.check
+        ready["lease"] = elector.check_answers
     probes: dict[str, Handler] = {
         "/healthz": Checks("healthz", live).handle,
         "/readyz": Checks("readyz", ready).handle,

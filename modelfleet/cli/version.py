@@ -12,7 +12,9 @@ from modelfleet.version import VERSION
 
 
 @click.command()
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+@click.option(
+    "-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True
+)
 def version(output: str) -> None:
     """Print the version of this program and of the API it serves."""
     facts = {"version": VERSION, "apiVersion": f"{GROUP}/{API_VERSION}", "python": platform.python_version()}

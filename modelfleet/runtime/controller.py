@@ -155,9 +155,8 @@ class Controller(Generic[Observed]):
                 await self._pass(key)
             finally:
                 self.queue.done(key)
-            await asyncio.sleep(
-                0
-            )  # a pass without requests never waits: let the others, the lease above all, run
+            # A pass without requests never waits: let the others run, the lease above all.
+            await asyncio.sleep(0)
 
     async def _pass(self, key: Key) -> None:
         if not self._written.ready(key):

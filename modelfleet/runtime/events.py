@@ -6,14 +6,13 @@ of the same thing within 6 minutes are one Event with a series: written at the s
 """
 
 import asyncio
-import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Protocol
 
 import structlog
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random
 
 from modelfleet.kube.client import Client
 from modelfleet.kube.errors import FencedError, KubeError, StatusError
@@ -40,6 +39,13 @@ REASON_CHARACTERS = 128
 _NAME_CHARACTERS = 253
 _DEFAULT_NAMESPACE = "default"
 """Where Events about cluster-scoped objects go, by validation."""
+
+_patiently = AsyncRetrying(
+    stop=stop_after_attempt(TRIES),
+    wait=wait_random(RETRY_SECONDS / 2, RETRY_SECONDS),
+    retry=retry_if_exception(lambda error: isinstance(error, KubeError) and error.retriable),
+    reraise=True,
+)
 
 
 class EventMetrics(Protocol):
@@ -103,7 +109,6 @@ class EventRecorder:
         manager: str,
         clock: Clock,
         metrics: EventMetrics | None = None,
-        uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         """`controller` is the reportingController, a qualified name; `instance` tells processes apart."""
         self._client = client
@@ -112,7 +117,6 @@ class EventRecorder:
         self._manager = manager
         self._clock = clock
         self._metrics: EventMetrics = NoEventMetrics() if metrics is None else metrics
-        self._uniform = uniform
         self._queue: asyncio.Queue[_Occurrence] = asyncio.Queue(QUEUE_SIZE)
         self._series: dict[_Occurrence, _Series] = {}
 
@@ -179,21 +183,19 @@ class EventRecorder:
                 await self._write(series)
 
     async def _write(self, series: _Series) -> None:
-        for _ in range(TRIES):
-            try:
-                await self._send(series)
-            except FencedError:
-                return self._drop(series, "NotLeading")
-            except KubeError as error:
-                if not error.retriable:
-                    log.info("event refused", ref=str(series.ref), error=str(error))
-                    return self._drop(series, "Refused")
-                await asyncio.sleep(RETRY_SECONDS * self._uniform(0.5, 1.0))
-            else:
-                series.written = series.count
-                series.written_at = asyncio.get_running_loop().time()
-                return self._metrics.event_written()
-        return self._drop(series, "GaveUp")
+        try:
+            await _patiently(self._send, series)
+        except FencedError:
+            self._drop(series, "NotLeading")
+        except KubeError as error:
+            if error.retriable:
+                return self._drop(series, "GaveUp")
+            log.info("event refused", ref=str(series.ref), error=str(error))
+            self._drop(series, "Refused")
+        else:
+            series.written = series.count
+            series.written_at = asyncio.get_running_loop().time()
+            self._metrics.event_written()
 
     def _drop(self, series: _Series, why: str) -> None:
         """The next occurrence starts over, with an Event of its own."""

@@ -20,6 +20,7 @@ from typing import Any
 from modelfleet.kube.client import BIRTH, Client
 from modelfleet.kube.errors import KubeError, StatusError
 from modelfleet.kube.objects import Meta, meta_of
+from modelfleet.kube.ownership import duplicates, with_foreign_items
 from modelfleet.kube.projection import owned_digest
 from modelfleet.kube.resource import UnreadableObjectError
 from modelfleet.kube.store import Store
@@ -144,18 +145,43 @@ class Executor:
         return None
 
     async def _apply(self, action: Apply, live: Precondition | None, key: Key) -> None:
-        call = self._client.apply(
+        try:
+            answer = await self._write(self._applying(action, live), action.ref, key)
+        except StatusError as refusal:
+            live = await self._displace(action, live, duplicates(refusal), key)
+            if live is None:
+                raise
+            answer = await self._write(self._applying(action, live), action.ref, key)
+        store = self._stores.get(action.ref.api)
+        if store is not None and store.resource.manager == action.manager:
+            with suppress(UnreadableObjectError):  # the reflector meets the same object and reports it
+                store.settle(answer, action.manifest)
+
+    async def _applying(self, action: Apply, live: Precondition | None) -> dict[str, Any]:
+        return await self._client.apply(
             action.ref,
             action.manifest.body,
             manager=action.manager,
             uid=live.uid if live else None,
             resource_version=live.resource_version if live else BIRTH,
         )
-        answer = await self._write(call, action.ref, key)
-        store = self._stores.get(action.ref.api)
-        if store is not None and store.resource.manager == action.manager:
-            with suppress(UnreadableObjectError):  # the reflector meets the same object and reports it
-                store.settle(answer, action.manifest)
+
+    async def _displace(
+        self, action: Apply, live: Precondition | None, fields: Sequence[str], key: Key
+    ) -> Precondition | None:
+        """Take over the foreign list items that stand beside ours; None when there are none (rule A5)."""
+        if live is None or not fields:
+            return None
+        ref = action.ref
+        obj = await self._client.get(ref)
+        meta = meta_of(obj)
+        entries = with_foreign_items(obj, action.manager, fields[0])
+        if entries is None or meta.uid != live.uid:
+            return None
+        pins = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body = {"metadata": {**pins, "managedFields": entries}}
+        answer = await self._write(self._client.patch(ref, body, manager=action.manager), ref, key)
+        return Precondition(meta.uid, meta_of(answer).resource_version)
 
     async def _delete(self, action: Delete, key: Key) -> None:
         async def noted() -> None:

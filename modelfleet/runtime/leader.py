@@ -105,6 +105,7 @@ class LeaderElector:
         self._jitter = jitter
         self._term = _Term()
         self._complaint = ""
+        self._answered_at: float | None = None
         metrics.leading(0)
 
     @property
@@ -128,12 +129,22 @@ class LeaderElector:
             return ""
         return f"leads, but has not renewed {self._ref} for {age:.0f}s"
 
+    def check_answers(self) -> str:
+        """For /readyz: what has kept us from the Lease for longer than a term, leading or not; or ""."""
+        if self._answered_at is None:
+            return ""
+        silence = self._clock.monotonic() - self._answered_at
+        if silence <= self._times.renew_deadline:
+            return ""
+        return f"not able to read or write {self._ref} for {silence:.0f}s: {self._complaint or 'no answer'}"
+
     async def run(self) -> None:
         """Acquire, then renew for ever.
 
         Raises:
             LeaderLost: the lease was held and is no longer, or could not be renewed in time.
         """
+        self._answered_at = self._clock.monotonic()
         await self._acquire()
         self._metrics.leading(1)
         self.acquired.set()
@@ -186,6 +197,7 @@ class LeaderElector:
             self._complain(_advice(error, self._ref))
             return False
         self._complaint = ""
+        self._answered_at = self._clock.monotonic()
         return held
 
     async def _acquire_or_renew(self) -> bool:

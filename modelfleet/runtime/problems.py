@@ -21,9 +21,10 @@ _IMMUTABLE_WORDS = ("immutable", "may not change once set", "updates to")
 validation names the fields that may change ("updates to statefulset spec for fields other than ...")."""
 _TOO_LARGE_WORDS = ("etcdserver: request is too large", "trying to send message larger than max")
 """etcd's ErrRequestTooLarge and its gRPC client's limit; both arrive as 500."""
-_MALFORMED_APPLY = "failed to create typed patch object"
+_MALFORMED_APPLY = ("failed to create typed patch object", "failed to create typed live object")
 """An apply with a field of the wrong type, an unknown field or a duplicate list key is answered with 500 and
-no reason (tried on 1.36.3), although it will never succeed."""
+no reason (tried on 1.36.3), although it will never succeed. So is any apply to an object that was stored with
+such a field under a former CRD, its status included: nobody can write it until the field is corrected."""
 
 
 def to_problem(error: KubeError, ref: Ref) -> Problem:
@@ -132,7 +133,7 @@ def _no_answer(error: StatusError) -> bool:
 _TABLE: tuple[tuple[Callable[[StatusError], bool], Cause], ...] = (
     (_code(HTTPStatus.REQUEST_ENTITY_TOO_LARGE), Cause.TOO_LARGE),
     (_says(*_TOO_LARGE_WORDS), Cause.TOO_LARGE),
-    (_says(_MALFORMED_APPLY), Cause.INVALID),
+    (_says(*_MALFORMED_APPLY), Cause.INVALID),
     (_namespace_terminating, Cause.NAMESPACE_TERMINATING),
     (_quota, Cause.QUOTA_EXCEEDED),
     (_denied, Cause.DENIED),

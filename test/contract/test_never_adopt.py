@@ -38,8 +38,8 @@ POLICY = "modelfleet-never-adopt"
 OURS = "modelfleet.dev/v1alpha1"
 
 
-@pytest.fixture
-def cluster(control_plane_private: Running) -> Iterator[Cluster]:
+@pytest.fixture(scope="module")
+def prepared(control_plane_private: Running) -> Iterator[Cluster]:
     """With every child's kind, the policy as shipped, and nobody who edits or collects what a test makes."""
     it, crds = control_plane_private.cluster, keda_crds() + gateway_crds()
     install(it, crds)
@@ -48,11 +48,19 @@ def cluster(control_plane_private: Running) -> Iterator[Cluster]:
     remove(it, crds)
 
 
+@pytest.fixture
+def cluster(prepared: Cluster) -> Cluster:
+    """The control plane of these tests."""
+    return prepared
+
+
 def child(api: Api, namespace: str, *owner_uids: str, version: str = OURS) -> dict[str, Any]:
-    """An object of a child's kind with owners of ours, or of others."""
+    """An object of a child's kind with owners of ours, or of others.
+
+    Without `controller`: two of those are refused by the API server itself, policy or not.
+    """
     owners = [
-        {"apiVersion": version, "kind": "InferenceService", "name": "m", "uid": uid, "controller": True}
-        for uid in owner_uids
+        {"apiVersion": version, "kind": "InferenceService", "name": "m", "uid": uid} for uid in owner_uids
     ]
     metadata = {"name": "m", "namespace": namespace, "ownerReferences": owners}
     return {"metadata": metadata, "spec": SPECS.get(api, {"maxUnavailable": 1})}

@@ -82,7 +82,7 @@ def test_what_is_watched_may_be_read(api: Api) -> None:
 
 
 def test_writes_are_for_children_only() -> None:
-    """Children are applied and deleted, of our own kind only the status is written, nothing else is touched."""
+    """Children are applied and deleted, of our own kind only the status is written."""
     written = {
         (group, resource)
         for group, resource, verb in granted(one("ClusterRole"))

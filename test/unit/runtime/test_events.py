@@ -50,7 +50,6 @@ class World:
             manager="modelfleet-controller",
             clock=LoopClock(),
             metrics=self,
-            uniform=lambda _, high: high,
         )
 
     def event_written(self) -> None:
@@ -240,7 +239,7 @@ async def test_recording_never_waits() -> None:
 
 
 async def test_retries_then_gives_up() -> None:
-    """12 tries, 10 s apart; then the occurrence is dropped and the next one starts over."""
+    """12 tries, 5 to 10 s apart; then the occurrence is dropped and the next one starts over."""
     world = World()
     world.server.faults.append(Fault(is_("POST"), sent=False, times=TRIES))
     with world.running():
@@ -248,7 +247,8 @@ async def test_retries_then_gives_up() -> None:
         gave_up = asyncio.get_running_loop().time()
         await world.happen()
 
-    assert (120.0, ["GaveUp"], 1) == (gave_up, world.dropped, world.written)
+    assert 11 * 5 <= gave_up <= 11 * 10
+    assert (["GaveUp"], 1) == (world.dropped, world.written)
     assert TRIES + 1 == len(world.server.requests)
     assert "series" not in world.events[0]
 

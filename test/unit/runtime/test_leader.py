@@ -329,6 +329,24 @@ async def test_health_fails_for_a_stuck_leader_only(elector: LeaderElector, cloc
         assert "has not renewed" in elector.check()
 
 
+async def test_ready_means_that_the_lease_can_be_reached(
+    server: FakeLeaseServer, elector: LeaderElector
+) -> None:
+    """A standby that gets no answer for a renew deadline is not ready; one answer makes it ready again."""
+    server.edit(held(OTHER, duration=3600))
+    assert "" == elector.check_answers()
+    async with running(elector):
+        await asyncio.sleep(60)
+        assert "" == elector.check_answers()
+        server.fault = hang
+        await asyncio.sleep(20)
+        assert elector.check_answers().endswith(f"no answer about {elector._ref} in time")
+        server.fault = None
+        await asyncio.sleep(5)
+
+        assert "" == elector.check_answers()
+
+
 # --- release -------------------------------------------------------------------------------------------
 
 
