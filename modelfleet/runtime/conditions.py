@@ -72,9 +72,15 @@ def transitions(desired: DesiredStatus, live: LiveConditions) -> list[Transition
 
 
 def _event_type(condition: Condition, desired: DesiredStatus) -> EventType:
-    """Warning for bad news. False for the very reason of `Reconciling` is progress, not a fault (kstatus)."""
+    """Warning for bad news.
+
+    No news is bad while the object as a whole is as wanted: a suspended one serves nothing, by intent. False
+    for the very reason of `Reconciling` is progress, not a fault (kstatus).
+    """
     if condition.type in (STALLED, RECONCILING):
         return "Warning" if condition.type == STALLED and condition.true else "Normal"
+    if any(other.type in TOP_LEVEL and other.true for other in desired.conditions):
+        return "Normal"
     progress = {other.reason for other in desired.conditions if other.type == RECONCILING and other.true}
     return "Warning" if condition.status == "False" and condition.reason not in progress else "Normal"
 
