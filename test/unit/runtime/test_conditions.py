@@ -119,10 +119,10 @@ def test_progress_is_no_fault() -> None:
 @pytest.mark.parametrize("top", ["Ready", "Succeeded"])
 def test_nothing_is_bad_news_while_all_is_well(top: str) -> None:
     """A suspended model serves nothing, and that is what was asked for: nobody is warned of it."""
-    status = desired((top, "True", "Suspended"), ("Serving", "False", "Suspended"))
+    status = desired((top, "True", "Suspended"), ("Serving", "False", "Asleep"))
     before = [live(kind, "True", "X") for kind in (top, "Serving")]
 
-    assert [("Normal", top, "Suspended"), ("Normal", "Serving", "Suspended")] == told(status, *before)
+    assert [("Normal", top, "Suspended"), ("Normal", "Serving", "Asleep")] == told(status, *before)
 
 
 def test_a_lent_reason_is_told_once() -> None:
