@@ -4,63 +4,43 @@ Nothing here knows how the cluster was made. On KWOK's fake nodes pods answer no
 sends one is skipped there, and says so.
 """
 
-import json
 from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
-import yaml
 
+from e2e.objects import Object, Objects
+from e2e.sample import FILE, HOST, LABEL, NAME, NAMESPACE
 from test.support.cluster import Kubectl
 from test.support.waiting import wait_for
 
-SAMPLE = Path(__file__).parents[1] / "samples" / "inference-kind.yaml"
 CHILDREN = ("deployments", "services", "scaledobjects", "httproutes")
 READY_SECONDS = 120.0
 """Image import, pod start and KEDA's first look take seconds; a cold cluster more."""
 
-Object = dict[str, Any]
-
-
-def the_service() -> Object:
-    """The InferenceService of the sample."""
-    documents = yaml.safe_load_all(SAMPLE.read_text())
-    return next(dict(doc) for doc in documents if doc["kind"] == "InferenceService")
-
-
-NAME: str = the_service()["metadata"]["name"]
-NAMESPACE: str = the_service()["metadata"]["namespace"]
-HOST: str = the_service()["spec"]["route"]["hostnames"][0]
-
 
 @pytest.fixture
-async def sample(kubectl: Kubectl) -> AsyncIterator[None]:
+async def sample(kubectl: Kubectl, objects: Objects) -> AsyncIterator[None]:
     """The sample, applied and Ready; applied again afterwards, for whoever looks at the cluster next."""
-    await apply(kubectl)
+    await apply(kubectl, objects)
     yield
-    await apply(kubectl)
+    await apply(kubectl, objects)
 
 
-async def apply(kubectl: Kubectl) -> None:
+async def apply(kubectl: Kubectl, objects: Objects) -> None:
     """Apply and wait until the object says that it is what its spec says."""
-    await kubectl.run("apply", "-f", str(SAMPLE))
+    await kubectl.run("apply", "-f", str(FILE))
 
     async def ready() -> bool:
-        it = await get(kubectl, "inferenceservices.modelfleet.dev")
+        it = await objects.get("inferenceservices", NAME)
+        status = it.get("status", {})
         assert ("True", it["metadata"]["generation"]) == (
             status_of(it, "Ready"),
-            it["status"]["observedGeneration"],
+            status.get("observedGeneration"),
         )
         return True
 
     await wait_for(ready, READY_SECONDS)
-
-
-async def get(kubectl: Kubectl, kind: str, name: str = NAME) -> Object:
-    """One object of the sample's namespace."""
-    return dict(json.loads(await kubectl.run("get", kind, name, f"--namespace={NAMESPACE}", "--output=json")))
 
 
 def status_of(it: Object, kind: str) -> str:
@@ -82,45 +62,40 @@ async def ask(url: str) -> tuple[int, str]:
         return 0, str(error)
 
 
-async def has_fake_nodes(kubectl: Kubectl) -> bool:
-    """Whether KWOK plays the nodes."""
-    return bool((await kubectl.run("get", "nodes", "--selector=type=kwok", "--output=name")).strip())
-
-
 @pytest.mark.usefixtures("sample")
-async def test_children_belong_to_the_sample(kubectl: Kubectl) -> None:
+async def test_children_belong_to_the_sample(objects: Objects) -> None:
     """All four children exist under the sample's name and are owned by it."""
-    uid = (await get(kubectl, "inferenceservices.modelfleet.dev"))["metadata"]["uid"]
+    uid = (await objects.get("inferenceservices", NAME))["metadata"]["uid"]
     for kind in CHILDREN:
-        (owner,) = (await get(kubectl, kind))["metadata"]["ownerReferences"]
+        (owner,) = (await objects.get(kind, NAME))["metadata"]["ownerReferences"]
         assert (uid, True) == (owner["uid"], owner["controller"]), kind
 
 
 @pytest.mark.usefixtures("sample")
-async def test_real_controllers_agree(kubectl: Kubectl) -> None:
-    """KEDA calls the ScaledObject ready, the gateway accepts the route, and the sample's columns say so."""
-    scaler = await get(kubectl, "scaledobjects.keda.sh")
-    assert "True" == status_of(scaler, "Ready")
-    (parent,) = (await get(kubectl, "httproutes.gateway.networking.k8s.io"))["status"]["parents"]
+async def test_real_controllers_agree(objects: Objects) -> None:
+    """KEDA calls the ScaledObject ready, and the gateway accepts the route."""
+    assert "True" == status_of(await objects.get("scaledobjects", NAME), "Ready")
+    (parent,) = (await objects.get("httproutes", NAME))["status"]["parents"]
     verdicts = {c["type"]: c["status"] for c in parent["conditions"]}
     assert ("True", "True") == (verdicts.get("Accepted"), verdicts.get("ResolvedRefs"))
+
+
+@pytest.mark.usefixtures("sample")
+async def test_kubectl_tells_the_user(kubectl: Kubectl) -> None:
+    """`kubectl wait` comes back, and the printed columns say Ready."""
+    await kubectl.run(
+        "wait", "--for=condition=Ready", f"isvc/{NAME}", f"--namespace={NAMESPACE}", "--timeout=30s"
+    )
     row = (await kubectl.run("get", "isvc", NAME, f"--namespace={NAMESPACE}", "--no-headers")).split()
     assert [NAME, "True", "Ready"] == row[:3]
 
 
 @pytest.mark.usefixtures("sample")
-async def test_gateway_answers(kubectl: Kubectl, gateway: str) -> None:
+async def test_gateway_answers(objects: Objects, gateway: str) -> None:
     """A request with the sample's host name is answered by a pod of the sample, through the gateway."""
-    if await has_fake_nodes(kubectl):
+    if await objects.has_fake_nodes():
         pytest.skip("KWOK's pods serve nothing: run this on a real node (make up as root on Linux)")
-    names = await kubectl.run(
-        "get",
-        "pods",
-        f"--namespace={NAMESPACE}",
-        f"--selector=modelfleet.dev/inferenceservice={NAME}",
-        "--output=name",
-    )
-    pods = [name.removeprefix("pod/") for name in names.split()]
+    pods = [pod["metadata"]["name"] for pod in await objects.labelled("pods", LABEL)]
 
     async def answered_by_a_pod() -> bool:
         status, text = await ask(f"{gateway}/hostname")
@@ -132,15 +107,20 @@ async def test_gateway_answers(kubectl: Kubectl, gateway: str) -> None:
 
 
 @pytest.mark.usefixtures("sample")
-async def test_deletion_takes_the_children(kubectl: Kubectl) -> None:
+async def test_deletion_takes_the_children(kubectl: Kubectl, objects: Objects) -> None:
     """Deleting the sample is enough: the cluster's garbage collector removes all children."""
+    kinds = (*CHILDREN, "replicasets", "pods")
+
+    async def left() -> dict[str, list[str]]:
+        return {
+            kind: [it["metadata"]["name"] for it in await objects.labelled(kind, LABEL)] for kind in kinds
+        }
+
+    assert all((await left()).values())
     await kubectl.run("delete", "isvc", NAME, f"--namespace={NAMESPACE}", "--wait=true", "--timeout=60s")
 
     async def none_left() -> bool:
-        kinds = ",".join((*CHILDREN, "replicasets", "pods"))
-        selector = f"--selector=modelfleet.dev/inferenceservice={NAME}"
-        left = await kubectl.run("get", kinds, f"--namespace={NAMESPACE}", selector, "--output=name")
-        assert "" == left.strip()
+        assert {kind: [] for kind in kinds} == await left()
         return True
 
     await wait_for(none_left, 90)
