@@ -18,7 +18,7 @@ from test.support.world import World
 
 
 def pytest_configure() -> None:
-    """Keep looptime from making an event loop for each synchronous test, which nobody closes (Python 3.11)."""
+    """Keep looptime from making an event loop, closed by nobody, for each synchronous test (Python 3.11)."""
     asyncio.set_event_loop(None)
 
 

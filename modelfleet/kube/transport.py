@@ -212,6 +212,8 @@ class AiohttpTransport:
         try:
             yield _LineStream(response, partial(self._failures, f"GET {path}", passage))
         finally:
+            if response.connection is not None and response.connection.transport is not None:
+                response.connection.transport.abort()  # a TLS farewell would outlive `close`
             response.close()
 
     async def close(self) -> None:

@@ -1,0 +1,1 @@
+"""Controller machinery that knows no kind: queue, workers, executor, status writer, leader, lifecycle."""

@@ -175,4 +175,5 @@ class RefusedStream:
         yield b"an answer other than 200 has no events"
 
     async def read(self) -> bytes:
+        """The Status."""
         return self._body

@@ -278,7 +278,7 @@ async def test_refusal_ends_with_its_question() -> None:
 
 
 async def test_foreign_changes_do_not_renew_a_refusal() -> None:
-    """Another controller writing status to the refused object does not start a storm (redis-operator#1321)."""
+    """Another controller writing status to the refused object starts no storm (redis-operator#1321)."""
     world = World()
     await world.run(birth("x"))
     world.server.faults.append(Fault(on("PATCH", "x"), IMMUTABLE, times=100))

@@ -92,7 +92,9 @@ CASES: list[tuple[str, KubeError, Cause]] = [
     ("bad request", answer(400, 'strict decoding error: unknown field "spec.nope"'), Cause.INVALID),
     (
         "wrong type in the live object",
-        answer(500, "failed to create typed live object (models/echo; modelfleet.dev/v1alpha1): .spec.suspend"),
+        answer(
+            500, "failed to create typed live object (models/echo; modelfleet.dev/v1alpha1): .spec.suspend"
+        ),
         Cause.INVALID,
     ),
     (
