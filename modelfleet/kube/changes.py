@@ -42,7 +42,10 @@ class Event(msgspec.Struct, Generic[V], frozen=True):
     initial: bool = False
     """Part of the first list (rule I16): lower priority, no news."""
     final_state_unknown: bool = False
-    """DELETED found by a relist or by leaving a selector (rules I9, I14): the object may still exist."""
+    """DELETED as found by a relist, or as told to a watch with a selector (rules I9, I14).
+
+    The object may still exist, or have been another one meanwhile: whoever acts on it asks the server.
+    """
 
 
 Handler = Callable[[Event[V]], None]

@@ -87,7 +87,7 @@ def ending_of(error: Exception) -> Ending:
         return Ending.EARLY
     if isinstance(error, WentBackError):
         return Ending.WENT_BACK
-    return Ending.MALFORMED
+    return Ending.MALFORMED if isinstance(error, MalformedObjectError) else Ending.REFUSED
 
 
 def _ending_of_status(error: StatusError) -> Ending:

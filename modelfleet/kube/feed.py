@@ -90,17 +90,14 @@ class Feed(Generic[V]):
             self._deliver(_transition(previous, item))
         self._advance(item.meta.resource_version)
 
-    def remove(self, item: Item[V]) -> None:
-        """Take a DELETED event; `item` is the object as the server last saw it."""
-        self.drop((item.meta.namespace, item.meta.name), item.meta.uid, item.meta.resource_version)
-
-    def drop(self, name: Name, uid: str, resource_version: str) -> None:
-        """Take the deletion of one incarnation, whose body may be unreadable."""
+    def drop(self, name: Name, uid: str, resource_version: str, *, certain: bool = True) -> None:
+        """Take a DELETED event, or (not `certain`) lose sight of an object that can't be read any more."""
         known = self._items.get(name)
         if known is not None and known.meta.uid == uid:
             del self._items[name]
             self._settlements.forget(uid)
-            self._deliver([Event(Change.DELETED, known, known, final_state_unknown=self._filtered)])
+            unknown = self._filtered or not certain
+            self._deliver([Event(Change.DELETED, known, known, final_state_unknown=unknown)])
         self._advance(resource_version)
 
     def bookmark(self, resource_version: str) -> None:

@@ -19,7 +19,7 @@ Fields = Mapping[str, Any]
 _DUPLICATE = "FieldValueDuplicate"
 """metav1.CauseTypeFieldValueDuplicate."""
 _ANY = "[]"
-"""Path step: any item of a list. The server counts the items of the merged list, which nobody has seen."""
+"""Path step: any item of a list. The server counts in the merged list, which nobody else has seen."""
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -56,7 +56,7 @@ def _applied(entry: Mapping[str, Any]) -> bool:
 
 
 def _path_of_list(field: str) -> list[str]:
-    """`spec.containers[0].ports[1].name` -> spec, containers, any item, ports; [] for a field outside lists."""
+    """`spec.containers[0].ports[1].name` -> spec, containers, any item, ports; [] outside of lists."""
     steps = [name or _ANY for name, _ in _STEP.findall(field)]
     return steps[: len(steps) - 1 - steps[::-1].index(_ANY)] if _ANY in steps else []
 
@@ -67,7 +67,7 @@ def _move(mine: Fields, theirs: Fields, path: Sequence[str]) -> tuple[Fields, Fi
         foreign = {key: below for key, below in theirs.items() if key.startswith("k:") and key not in mine}
         return {**mine, **foreign}, {key: below for key, below in theirs.items() if key not in foreign}
     got, left = dict(mine), dict(theirs)
-    for element in _elements(path[0], theirs):
+    for element in _elements(path[0], mine, theirs):
         got[element], left[element] = _move(mine.get(element, {}), theirs[element], path[1:])
         # An empty node stands for the whole value below it: neither side may be left with one by accident.
         for tree in (got, left):
@@ -76,8 +76,9 @@ def _move(mine: Fields, theirs: Fields, path: Sequence[str]) -> tuple[Fields, Fi
     return got, left
 
 
-def _elements(step: str, theirs: Fields) -> list[str]:
+def _elements(step: str, mine: Fields, theirs: Fields) -> list[str]:
+    """The nodes to descend into; of a list on the way only the items that are ours too."""
     if step == _ANY:
-        return [element for element in theirs if element.startswith("k:") and theirs[element]]
+        return [element for element in theirs if element.startswith("k:") and element in mine]
     element = f"f:{step}"
     return [element] if theirs.get(element) else []

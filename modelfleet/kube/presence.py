@@ -70,10 +70,9 @@ class Presence:
 
     async def wait_worth_asking(self, api: Api, backoff: Backoff) -> None:
         """After a 404: wait until the answer may be another one."""
-        if not self._missing(api):
-            seconds = backoff.next() if self._known() else POLL_SECONDS
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), seconds)
+        seconds = backoff.next() if self._known() else POLL_SECONDS
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), seconds)
         while self._missing(api):
             await self._changed.wait()
 

@@ -8,6 +8,9 @@ FieldsV1 is a tree of path elements (structured-merge-diff, fieldpath/serialize-
 list item with these key fields, `v:` the set item with this value, `i:` the list item at this index, `.` the
 node itself. A node without children stands for the whole value below it: a scalar, an atomic map or list, or
 a map we applied empty.
+
+Runs for every event of a child. For a Deployment of 7.7 kB with 150 owned path elements 80 us, 28 us more for
+the digest, where decoding its JSON takes 47 us (`python -m test.bench.projection`, 2 busy cores).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -20,7 +20,7 @@ from modelfleet.kube.errors import StatusError
 from modelfleet.kube.feed import Feed
 from modelfleet.kube.initial import InitialEvents
 from modelfleet.kube.listing import Listing
-from modelfleet.kube.objects import Item, MalformedObjectError, V, meta_of
+from modelfleet.kube.objects import Item, MalformedObjectError, Meta, V, meta_of
 from modelfleet.kube.reflector_metrics import NoMetrics, ReflectorMetrics
 from modelfleet.kube.resource import Resource, UnreadableObjectError
 from modelfleet.kube.watching import (
@@ -123,8 +123,8 @@ class Reflector(Generic[V]):
             metadata_only=resource.metadata_only,
             not_older_than=self._resume_point(),
         )
-        decoded = [self._decode(obj) async for obj in listing.objects()]
-        self._replace([item for item in decoded if item is not None], listing.resource_version)
+        items = [item async for obj in listing.objects() if (item := self._decode(obj)[1]) is not None]
+        self._replace(items, listing.resource_version)
 
     async def _stream(self) -> None:
         """A watch from the resume point, or a WatchList that turns into one."""
@@ -157,15 +157,17 @@ class Reflector(Generic[V]):
         with InitialEvents[V](str(self)) as initial:
             async for line in lines:
                 event = decode_event(line)
-                if event.type != "BOOKMARK":
-                    meta = meta_of(event.object)
-                    item = self._decode(event.object) if event.type != "DELETED" else None
-                    initial.put(item) if item is not None else initial.drop(meta)
-                elif ends_initial_events(event):
-                    self._replace(initial.items, int(bookmark_version(event)))
+                if event.type == "BOOKMARK":
+                    version = bookmark_version(event)
+                    if not ends_initial_events(event):
+                        raise MalformedObjectError("a bookmark among the initial events")
+                    self._replace(initial.items, int(version))
                     return
+                meta, item = self._decode(event.object, deleted=event.type == "DELETED")
+                if item is None:
+                    initial.drop(meta)
                 else:
-                    raise MalformedObjectError("a bookmark among the initial events")
+                    initial.put(item)
         raise EarlyEndError("the stream ended among the initial events")
 
     def _take(self, event: WatchEvent) -> None:
@@ -175,25 +177,29 @@ class Reflector(Generic[V]):
             self._check_order(version)
             self.feed.bookmark(version)
         else:
-            meta = meta_of(event.object)
+            deleted = event.type == "DELETED"
+            meta, item = self._decode(event.object, deleted=deleted)
             self._check_order(meta.resource_version)
-            item = self._decode(event.object) if event.type != "DELETED" else None
-            if item is not None:
-                self.feed.put(item)
+            if item is None:
+                self.feed.drop((meta.namespace, meta.name), meta.uid, meta.resource_version, certain=deleted)
             else:
-                self.feed.drop((meta.namespace, meta.name), meta.uid, meta.resource_version)
+                self.feed.put(item)
         self._moved()
 
     def _check_order(self, version: str) -> None:
         if int(version) < self.feed.resource_version:
             raise WentBackError(f"resourceVersion {version} after {self.feed.resource_version}")
 
-    def _decode(self, obj: Mapping[str, Any]) -> Item[V] | None:
+    def _decode(self, obj: Mapping[str, Any], *, deleted: bool = False) -> tuple[Meta, Item[V] | None]:
+        """The item of a wire object; None for one that is deleted or that the view can't read."""
+        if deleted:
+            return meta_of(obj), None
         try:
-            return self.resource.decode(obj)
+            item = self.resource.decode(obj)
         except UnreadableObjectError as error:
             _log.error("%s", error)
-            return None
+            return error.meta, None
+        return item.meta, item
 
     def _replace(self, items: Collection[Item[V]], resource_version: int) -> None:
         if resource_version < self.feed.resource_version:

@@ -15,6 +15,8 @@ from modelfleet.kube.auth import load_access
 from modelfleet.kube.cache import Cache, Resource
 from modelfleet.kube.changes import Change, Event, State
 from modelfleet.kube.client import Client, RequestRecord
+from modelfleet.kube.course import Ending, ending_of
+from modelfleet.kube.errors import StatusError
 from modelfleet.kube.reflector_metrics import NoMetrics
 from modelfleet.kube.store import Store
 from modelfleet.kube.transport import AiohttpTransport
@@ -182,6 +184,26 @@ async def test_i8_a_restarted_server_is_resumed(plane: Plane, api: World, namesp
         assert seen < watched.store.seen(namespace)
         assert State.SYNCED is watched.store.state
         assert Change.DELETED not in {event.change for event in watched.events}
+
+
+async def test_i6_the_future_is_refused_to_lists_and_silent_for_watches(plane: Plane, namespace: str) -> None:
+    """A restored etcd looks like this: silence must end in a list, and that list at the quorum (rule I6)."""
+    transport = AiohttpTransport(await load_access(str(plane.cluster.kubeconfig)))
+    client = Client(transport)
+    future = {"resourceVersion": "1000000000"}
+    try:
+        query = future | {"allowWatchBookmarks": "true", "timeoutSeconds": "3"}
+        opened = client.watch(CONFIG_MAP, namespace, query=query, idle_timeout=20, total_timeout=20)
+        async with opened as stream:
+            assert [] == [line async for line in stream]
+
+        with pytest.raises(StatusError) as refused:
+            await client.list_page(
+                CONFIG_MAP, namespace, query=future | {"resourceVersionMatch": "NotOlderThan"}
+            )
+        assert Ending.TOO_LARGE is ending_of(refused.value)
+    finally:
+        await transport.close()
 
 
 async def test_i9_a_deletion_behind_our_back_is_told(plane: Plane, api: World, namespace: str) -> None:

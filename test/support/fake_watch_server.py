@@ -241,17 +241,18 @@ class FakeWatchServer:
         if token := query.get("continue"):
             if token not in self._snapshots:
                 return GONE.response()
-            items, revision = self._snapshots.pop(token)
+            snapshot, revision = self._snapshots.pop(token)
         else:
             if (refusal := self._refusal(request)) is not None:
                 return refusal.response()
-            items, revision = self._matching(request.namespace, query.get("labelSelector", "")), self.revision
+            snapshot, revision = self._matching(request.namespace, ""), self.revision
+        items = [obj for obj in snapshot if matches(obj, query.get("labelSelector", ""))]
         metadata: Object = {"resourceVersion": str(revision)}
         limit = int(query.get("limit", "0"))
         if limit and len(items) > limit:
-            metadata["continue"] = token = f"token-{len(self.requests)}"
-            self._snapshots[token] = (items[limit:], revision)
             items = items[:limit]
+            metadata["continue"] = token = f"token-{len(self.requests)}"
+            self._snapshots[token] = (snapshot[snapshot.index(items[-1]) + 1 :], revision)
         page = {"kind": f"{self.kind}List", "apiVersion": "v1", "metadata": metadata, "items": items}
         return Response(200, JSON, json.dumps(page).encode())
 

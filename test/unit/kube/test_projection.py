@@ -1,14 +1,17 @@
 """FieldsV1, element by element (rule A13); test/contract/test_projection.py has the real server's word."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from modelfleet.kube.projection import owned, owned_digest, owners_of
-from modelfleet.plan import Manifest, digest_of
+from modelfleet.plan import Manifest, digest_of, intent
 from test.support.kinds import CONFIG_MAP
 from test.support.mutation import MutationDetector
+from test.support.projection_manifests import deployment
 from test.unit.kube.test_store import item, store_of
 
 Fields = Mapping[str, Any]
@@ -132,6 +135,13 @@ def test_a13_the_digest_is_that_of_the_manifest() -> None:
     }
 
     assert Manifest.of(manifest).digest == owned_digest(live(body, entry(fields)), "us")
+
+
+def test_a13_a_recorded_deployment_projects_to_its_manifest() -> None:
+    """As Kubernetes 1.36.3 answered the apply of test/support/projection_manifests.py."""
+    recorded = json.loads((Path(__file__).parent / "data" / "live_deployment.json").read_text())
+
+    assert intent(deployment("proj")) == owned(recorded, "modelfleet-controller")
 
 
 def test_a13_the_order_of_applied_items_matters_and_their_neighbours_do_not() -> None:

@@ -65,6 +65,16 @@ async def test_i2_a_relist_has_no_limit_and_the_first_list_is_paged() -> None:
         assert server.versions() == rig.known()
 
 
+async def test_i2_every_page_is_of_the_same_selection() -> None:
+    """A continue token holds no selector: it is sent with each page (rule I2)."""
+    server = FakeWatchServer(watch_list=False)
+    for number in range(1200):
+        server.put(f"o{number:04}", labels={"app": "x" if number % 2 else "y"})
+    async with Rig(server, selector="app=x") as rig:
+        assert 2 == len(server.asked("list"))
+        assert {f"o{number:04}" for number in range(1, 1200, 2)} == {name for _, name in rig.known()}
+
+
 async def test_i2_a_list_that_expires_in_the_middle_starts_over() -> None:
     """Pages of two snapshots must not be mixed: 410 on a continue token restarts the list (rule I2)."""
     server = FakeWatchServer(watch_list=False)

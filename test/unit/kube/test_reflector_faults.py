@@ -276,7 +276,8 @@ async def test_one_unreadable_object_hides_only_itself(caplog: pytest.LogCapture
 
         server.put("bad", labels={})
         await passing(SETTLE)
-        assert (Change.DELETED, "bad") == (rig.events[-1].change, rig.events[-1].item.meta.name)
+        last = rig.events[-1]
+        assert (Change.DELETED, "bad", True) == (last.change, last.item.meta.name, last.final_state_unknown)
 
         server.delete("bad")
         await passing(SETTLE)

@@ -43,7 +43,7 @@ def test_children_are_found_by_owner_uid_in_a_fixed_order() -> None:
     assert () == store.by_owner("nobody")
 
     store.feed().put(item("a", 6, owners=(owner("u2"),)))
-    store.feed().remove(item("b", 7))
+    store.feed().drop(("a", "b"), "uid-b", "7")
     assert ["c"] == [found.meta.name for found in store.by_owner("u1")]
 
 
@@ -93,7 +93,7 @@ def test_a_deletion_of_another_incarnation_deletes_nothing() -> None:
     """The DELETED event of a former object must not hit its successor (Sieve: rabbitmq #648)."""
     store = store_of()
     store.feed().put(item("one", 5, uid="new"))
-    store.feed().remove(item("one", 6, uid="old"))
+    store.feed().drop(("a", "one"), "old", "6")
 
     assert "new" == store.items()[0].meta.uid
     assert 6 == store.seen("a")
@@ -259,11 +259,11 @@ def test_a13_an_object_that_is_gone_is_forgotten() -> None:
         store.settle(live, desired("1000m"))
     assert 6 == len(feed._settlements)
 
-    feed.remove(store.resource.decode(answer(8, "1", name="deleted")))
+    feed.drop(("a", "deleted"), "uid-deleted", "8")
     other = answer(9, "1", name="replaced")
     other["metadata"]["uid"] = "another"
     feed_with(store, other)
-    feed.remove(store.resource.decode(answer(10, "1", name="late")))
+    feed.drop(("a", "late"), "uid-late", "10")
     store.settle(answer(7, "1", name="late"), desired("1000m"))
     store.settle(answer(30, "1", name="unborn"), desired("1000m"))
     stays = store.resource.decode(answer(7, "1", name="stays"))
