@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
 STDIN = "-"
@@ -21,6 +22,17 @@ _MOST_VALUES = 1_000_000
 """Of one document with its aliases written out; the API server takes 3 MiB, which is far less."""
 _EXACT = 2**53
 """Largest whole number a JSON float holds exactly."""
+
+filenames = click.option(
+    "-f",
+    "--filename",
+    "sources",
+    multiple=True,
+    required=True,
+    metavar="FILE|DIR|-",
+    help="Manifest, directory (with its subdirectories) or - for stdin. May be repeated.",
+)
+"""The option whose values `read` takes."""
 
 
 @dataclass(frozen=True, slots=True)

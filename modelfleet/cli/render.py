@@ -18,7 +18,7 @@ import yaml
 
 from modelfleet.api.meta import GROUP
 from modelfleet.api.validate import InvalidObject, parse
-from modelfleet.cli.documents import Document, UnreadableError, read
+from modelfleet.cli.documents import Document, UnreadableError, filenames, read
 from modelfleet.compiler import compile_inference
 
 _EXAMPLES = """\b
@@ -53,15 +53,7 @@ class _Rendered:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option(
-    "-f",
-    "--filename",
-    "sources",
-    multiple=True,
-    required=True,
-    metavar="FILE|DIR|-",
-    help="Manifest, directory (with its subdirectories) or - for stdin. May be repeated.",
-)
+@filenames
 @click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace of objects that name none.")
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 def render(sources: tuple[str, ...], namespace: str, output: str) -> None:

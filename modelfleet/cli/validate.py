@@ -15,7 +15,7 @@ import click
 from modelfleet.api.meta import GROUP
 from modelfleet.api.validate import Violation
 from modelfleet.api.validate import validate as violations_of
-from modelfleet.cli.documents import Document, UnreadableError, read
+from modelfleet.cli.documents import Document, UnreadableError, filenames, read
 
 _EXAMPLES = """\b
 One file, a directory, whatever kustomize makes:
@@ -48,15 +48,7 @@ class _Report:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option(
-    "-f",
-    "--filename",
-    "sources",
-    multiple=True,
-    required=True,
-    metavar="FILE|DIR|-",
-    help="Manifest, directory (with its subdirectories) or - for stdin. May be repeated.",
-)
+@filenames
 @click.option(
     "--old",
     multiple=True,
