@@ -12,7 +12,7 @@ PROFILE ?= full
 NAME ?= dev
 PYTEST_ARGS ?=
 IMAGE ?= ghcr.io/modelfleet/modelfleet:0.1.0
-LOCK := uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 CLUSTER := $(BIN)/python -m hack.cluster
 
 ##@ Develop
@@ -53,9 +53,10 @@ manifests: install ## Generate manifests/crd from the types in modelfleet/api
 	$(BIN)/modelfleet crds --output manifests/crd
 
 .PHONY: lock
-lock: ## Renew both locks from pyproject.toml (needs uv)
-	$(LOCK) --all-extras -o requirements.lock
-	$(LOCK) --extra agents --extra slack --extra insight -o requirements.image.lock
+lock: ## Renew the locks from pyproject.toml (needs uv)
+	$(LOCK) --all-extras pyproject.toml -o requirements.lock
+	$(LOCK) --extra agents --extra slack --extra insight pyproject.toml -o requirements.image.lock
+	echo 'hatchling>=1.27' | $(LOCK) - -o requirements.build.lock
 
 ##@ Test
 
