@@ -14,6 +14,7 @@
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -21,7 +22,7 @@ from modelfleet.kube.client import BIRTH, Client
 from modelfleet.kube.errors import KubeError, StatusError
 from modelfleet.kube.objects import Meta, meta_of
 from modelfleet.kube.ownership import duplicates, with_foreign_items
-from modelfleet.kube.projection import owned_digest
+from modelfleet.kube.projection import owned, owned_digest
 from modelfleet.kube.resource import UnreadableObjectError
 from modelfleet.kube.store import Store
 from modelfleet.plan import (
@@ -32,6 +33,7 @@ from modelfleet.plan import (
     Create,
     Delete,
     Key,
+    Manifest,
     Outcome,
     Outcomes,
     Patch,
@@ -123,11 +125,26 @@ class Executor:
                 return name_conflict(action.ref, meta)
             if meta.deleting:
                 return Problem(Cause.STALE, f"{action.ref} is being deleted and is created again after that.")
-            if owned_digest(live, action.manager) == action.manifest.digest:
-                self._written.note(key, action.ref, meta.resource_version)
-            else:
-                await self._apply(action, Precondition(meta.uid, meta.resource_version), key)
+            if owned_digest(live, action.manager) != action.manifest.digest:
+                return await self._show(action, live, key)
+            self._written.note(key, action.ref, meta.resource_version)
         return None
+
+    async def _show(self, action: Apply, live: Mapping[str, Any], key: Key) -> Problem:
+        """Bring our own child, which the stores don't show, back into their sight, and change nothing else.
+
+        The plan took it for absent, so the rest of its intent (the replica count of a newborn, above all) is
+        not for an object that lives. With its labels back the next pass sees it and decides.
+        """
+        meta, labels = meta_of(live), action.manifest.body.get("metadata", {}).get("labels", {})
+        if not labels.items() <= meta.labels.items():
+            kept = owned(live, action.manager)
+            metadata = kept.get("metadata", {})
+            body = {**kept, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
+            again = replace(action, manifest=Manifest.of(body))
+            pins = Precondition(meta.uid, meta.resource_version)
+            await self._write(self._applying(again, pins), action.ref, key)
+        return Problem(Cause.STALE, f"{action.ref} is there, but was out of sight.")
 
     async def _create(self, action: Create, key: Key) -> Problem | None:
         ref = action.ref

@@ -25,6 +25,8 @@ _MALFORMED_APPLY = ("failed to create typed patch object", "failed to create typ
 """An apply with a field of the wrong type, an unknown field or a duplicate list key is answered with 500 and
 no reason (tried on 1.36.3), although it will never succeed. So is any apply to an object that was stored with
 such a field under a former CRD, its status included: nobody can write it until the field is corrected."""
+_TYPE_LEAVES = "not allowed while custom resource definition is terminating"
+"""Begins with the verb; apiextensions answers so, not with 404, until a deleted CRD's last object is gone."""
 
 
 def to_problem(error: KubeError, ref: Ref) -> Problem:
@@ -103,6 +105,12 @@ def _unknown_type(error: StatusError) -> bool:
     return error.code == HTTPStatus.NOT_FOUND and not error.details.get("name")
 
 
+def _type_leaves(error: StatusError) -> bool:
+    """The type is being deleted: nothing a policy or the spec could change about it."""
+    refused = error.code in (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED)
+    return refused and _TYPE_LEAVES in error.message.lower()
+
+
 def _other_incarnation(error: StatusError) -> bool:
     """Another object of the name: 409 when the resourceVersion is looked at first, else a 422 on the uid."""
     return any(cause.get("field") == "metadata.uid" for cause in error.causes)
@@ -138,6 +146,7 @@ _TABLE: tuple[tuple[Callable[[StatusError], bool], Cause], ...] = (
     (_quota, Cause.QUOTA_EXCEEDED),
     (_denied, Cause.DENIED),
     (_unauthorized, Cause.FORBIDDEN),
+    (_type_leaves, Cause.NOT_INSTALLED),
     (_code(HTTPStatus.FORBIDDEN), Cause.DENIED),  # admission plugins: PodSecurity, LimitRanger, ...
     (_unknown_type, Cause.NOT_INSTALLED),
     (_code(HTTPStatus.NOT_FOUND), Cause.NOT_FOUND),

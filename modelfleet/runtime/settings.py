@@ -9,6 +9,7 @@ import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from modelfleet.runtime import logging
@@ -20,6 +21,21 @@ ENV_PREFIX = "MODELFLEET_"
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_DNS_SUBDOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+"""IsDNS1123Subdomain of apimachinery, which bounds the whole and not each part."""
+_COMPLAINTS = {
+    "int_parsing": "is no whole number",
+    "int_parsing_size": "is no whole number of usable size",
+    "bool_parsing": "is neither true nor false",
+    "finite_number": "is too long to wait for",
+    "greater_than": "must be more than {gt:g}",
+    "greater_than_equal": "must be at least {ge:g}",
+    "less_than_equal": "must be at most {le:g}",
+    "literal_error": "must be {expected}",
+}
+"""pydantic's type of error -> our words, which follow the value; the braces hold pydantic's context."""
+_QUOTED = 60
+"""Characters quoted of a bad value: the line must stay one that can be read."""
 
 
 class SettingsError(Exception):
@@ -54,11 +70,19 @@ def _names(value: object) -> object:
     return tuple(sorted({name.strip() for part in parts for name in str(part).split(",") if name.strip()}))
 
 
-def _dns_labels(names: tuple[str, ...]) -> tuple[str, ...]:
-    for name in names:
-        if not _DNS_LABEL.fullmatch(name):
-            raise ValueError(f"{name!r} is no namespace name: lower-case letters, digits and '-', at most 63")
-    return names
+def _namespace(name: str) -> str:
+    if not _DNS_LABEL.fullmatch(name):
+        raise ValueError(f"{name!r} is no namespace name: lower-case letters, digits and '-', at most 63")
+    return name
+
+
+def _object_name(name: str) -> str:
+    if not _DNS_SUBDOMAIN.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is no object name: lower-case letters, digits, '-' and '.', at most 253, "
+            "each part beginning and ending with a letter or digit"
+        )
+    return name
 
 
 def _address(text: str) -> str:
@@ -68,7 +92,9 @@ def _address(text: str) -> str:
 
 Seconds = Annotated[float, BeforeValidator(_seconds), Field(gt=0, allow_inf_nan=False)]
 Address = Annotated[str, AfterValidator(_address)]
-Namespaces = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names), AfterValidator(_dns_labels)]
+Namespace = Annotated[str, AfterValidator(_namespace)]
+Namespaces = Annotated[tuple[Namespace, ...], NoDecode, BeforeValidator(_names)]
+ObjectName = Annotated[str, AfterValidator(_object_name)]
 
 
 class ControllerSettings(BaseSettings):
@@ -94,10 +120,10 @@ class ControllerSettings(BaseSettings):
     leader_elect: bool = True
     """Take part in leader election. Off only for local runs: two controllers without it fight."""
 
-    lease_name: str = Field(default="modelfleet-controller", min_length=1, max_length=253)
+    lease_name: ObjectName = "modelfleet-controller"
     """Name of the election's Lease."""
 
-    lease_namespace: str | None = None
+    lease_namespace: Namespace | None = None
     """Namespace of the Lease. Default: the pod's own, else modelfleet-system."""
 
     lease_duration: Seconds = LeaseTimes().duration
@@ -170,8 +196,17 @@ def read_settings(flags: dict[str, Any]) -> ControllerSettings:
         return ControllerSettings(**flags)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        text = first["msg"].removeprefix("Value error, ")
         if not first["loc"]:
-            raise SettingsError(text) from error
+            raise SettingsError(_complaint(first)) from error
         field = str(first["loc"][0])
-        raise SettingsError(f"{flag_of(field)} ({env_of(field)}): {text}") from error
+        raise SettingsError(f"{flag_of(field)} ({env_of(field)}): {_complaint(first)}") from error
+
+
+def _complaint(error: ErrorDetails) -> str:
+    """What is wrong with a value, which is quoted; our validators do so in their own words."""
+    if error["type"] == "value_error":
+        return error["msg"].removeprefix("Value error, ")
+    value = repr(error["input"])
+    value = value if len(value) <= _QUOTED else f"{value[:_QUOTED]}..."
+    words = _COMPLAINTS.get(error["type"])
+    return f"{value} {words.format(**error.get('ctx', {}))}" if words else f"{value}: {error['msg']}"

@@ -111,6 +111,16 @@ EDITS: dict[str, tuple[Api, tuple[str, ...], Callable[[Object], Any]]] = {
 }
 
 
+PORTS: list[tuple[Api, str, Callable[[Object], Any]]] = [
+    (SERVICE, "/spec/ports/0/port", lambda it: it["spec"]["ports"]),
+    (
+        DEPLOYMENT,
+        "/spec/template/spec/containers/0/ports/0/containerPort",
+        lambda it: it["spec"]["template"]["spec"]["containers"][0]["ports"],
+    ),
+]
+
+
 async def test_owned_fields_are_put_back(
     api: World, create: Callable[[Object], Any], eventually: Eventually, kubectl: Kubectl, namespace: str
 ) -> None:
@@ -125,15 +135,17 @@ async def test_owned_fields_are_put_back(
         assert before["metadata"]["uid"] == (await api.get(kind, namespace, "m"))["metadata"]["uid"], what
 
 
-async def test_port_of_a_service_is_put_back(
+async def test_edited_ports_are_put_back(
     api: World, create: Callable[[Object], Any], eventually: Eventually, kubectl: Kubectl, namespace: str
 ) -> None:
-    """A port is the key of its list entry: an edited one is a foreign entry beside ours (rule A5, k/k#131147)."""
+    """A port is the key of its list entry: an edited one is a foreign entry beside ours (rule A5)."""
     await create(service(namespace, "m"))
-    before = (await api.get(SERVICE, namespace, "m"))["spec"]["ports"]
-    edit = [{"op": "replace", "path": "/spec/ports/0/port", "value": 81}]
-    kubectl("patch", "svc/m", "--type=json", patch(edit), f"--namespace={namespace}")
-    await eventually.holds(SERVICE, "m", before, lambda it: it["spec"]["ports"])
+    for kind, pointer, ports in PORTS:
+        before = ports(await api.get(kind, namespace, "m"))
+        edit = [{"op": "replace", "path": pointer, "value": 81}]
+        kubectl("patch", kind.plural, "m", "--type=json", patch(edit), f"--namespace={namespace}")
+        await eventually.holds(kind, "m", before, ports)
+    await eventually.silent("m", "Stalled")
 
 
 async def test_deleted_children_come_back(
@@ -228,3 +240,23 @@ async def test_replicas_never_dip_when_scaling_is_switched(
         await fleet.until_quiet(1.0)
         assert await reached()
     assert 3 == lowest
+
+
+async def test_a_lost_label_costs_no_replicas(
+    api: World, create: Callable[[Object], Any], eventually: Eventually, kubectl: Kubectl, namespace: str
+) -> None:
+    """A child that somebody relabels leaves our sight: it is shown again, not born again with its first count."""
+    await create(everything(namespace, "m"))
+    await eventually.holds(DEPLOYMENT, "m", 1, replicas)
+    where = f"--namespace={namespace}"
+    kubectl("scale", "deploy/m", "--replicas=3", where)
+    before = (await api.get(DEPLOYMENT, namespace, "m"))["metadata"]
+    for label in ("app.kubernetes.io/managed-by", "modelfleet.dev/inferenceservice"):
+        kubectl("label", "deploy/m", f"{label}=somebody", "--overwrite", where)
+        await eventually.holds(DEPLOYMENT, "m", before["labels"], lambda it: it["metadata"]["labels"])
+
+    async def the_same_three() -> bool:
+        live = await api.get(DEPLOYMENT, namespace, "m")
+        return (before["uid"], 3) == (live["metadata"]["uid"], replicas(live))
+
+    await holds_for(the_same_three, 2.0, "a relabelled Deployment keeps the scaler's count")

@@ -189,7 +189,7 @@ async def test_own_child_without_its_label_is_put_right(bench: Bench, api: World
     await bench.seen()
     live = await api.get(SERVICE, bench.namespace, "x")
 
-    assert {"services": "Done"} == causes(outcomes)
+    assert {"services": "Stale"} == causes(outcomes)
     assert (born["metadata"]["uid"], "modelfleet") == (
         live["metadata"]["uid"],
         live["metadata"]["labels"][LABEL],

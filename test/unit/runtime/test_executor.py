@@ -1,6 +1,7 @@
 """Plans against a server that fails in every way: what was written, what came out, what is remembered."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -170,16 +171,18 @@ async def test_independent_actions_run_side_by_side() -> None:
     assert {"slow": "Done", "quick": "Done", "after": "Done"} == results(await run)
 
 
-async def test_own_child_that_was_out_of_sight_gets_the_intent() -> None:
-    """Rules A8, I14: our own child, which lost its label, holds the name: it is put right, not born again."""
+async def test_own_child_that_was_out_of_sight_is_not_born_again() -> None:
+    """Rules A8, I14: what a newborn would get is not for a child that lives; it is shown, then decided about."""
     world = World()
     before = world.server.put(ref("x"), {"spec": {"size": 9}}, owner=OWNER)
-    outcomes = await world.run(birth("x", size=3))
+    labelled = Manifest.of({"metadata": {"labels": {"ours": "yes"}}, "spec": {"size": 3}})
+    outcomes = await world.run(replace(birth("x"), manifest=labelled))
     live = world.server.live(ref("x"))
     assert live is not None
 
-    assert {"x": "Done"} == results(outcomes)
-    assert ({"size": 3}, before["metadata"]["uid"]) == (live["spec"], live["metadata"]["uid"])
+    assert {"x": "Stale"} == results(outcomes)
+    assert ({"size": 9}, before["metadata"]["uid"]) == (live["spec"], live["metadata"]["uid"])
+    assert {"ours": "yes"} == live["metadata"]["labels"]
 
 
 @pytest.mark.parametrize("owner", ["", "someone-else"])

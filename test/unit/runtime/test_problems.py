@@ -48,6 +48,7 @@ TERMINATING = answer(
     {**NAMED, "causes": [{"reason": "NamespaceTerminating", "field": "metadata.namespace"}]},
     "Forbidden",
 )
+LEAVING = "create not allowed while custom resource definition is terminating"
 POLICY = (
     "services \"echo\" is forbidden: ValidatingAdmissionPolicy 'never-adopt' with binding 'never-adopt' "
     "denied request: NameConflict: object exists and is not owned by this Model Fleet resource"
@@ -142,6 +143,26 @@ CASES: list[tuple[str, KubeError, Cause]] = [
         "no such version",
         answer(404, "the server could not find the requested resource", reason="NotFound"),
         Cause.NOT_INSTALLED,
+    ),
+    (
+        "type is being deleted",
+        answer(405, LEAVING, {"group": "keda.sh", "kind": "scaledobjects"}, "MethodNotAllowed"),
+        Cause.NOT_INSTALLED,
+    ),
+    (
+        "type is being deleted, as text",
+        answer(405, "update not allowed while CustomResourceDefinition is terminating"),
+        Cause.NOT_INSTALLED,
+    ),
+    (
+        "type is being deleted, forbidden",
+        answer(403, f'scaledobjects.keda.sh "echo" is forbidden: {LEAVING}', NAMED, "Forbidden"),
+        Cause.NOT_INSTALLED,
+    ),
+    (
+        "policy that speaks of it",
+        answer(403, f'admission webhook "x.y.z" denied the request: {LEAVING}'),
+        Cause.DENIED,
     ),
     ("3.5 MB", answer(413, "Request entity too large: limit is 3145728"), Cause.TOO_LARGE),
     ("1.6 MB", answer(500, "etcdserver: request is too large"), Cause.TOO_LARGE),

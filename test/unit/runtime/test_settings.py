@@ -59,15 +59,30 @@ def test_reads_namespaces(monkeypatch: pytest.MonkeyPatch, text: str, names: tup
 @pytest.mark.parametrize(
     ("field", "text", "complaint"),
     [
-        ("workers", "many", "valid integer"),
-        ("workers", "0", "greater than or equal to 1"),
+        ("workers", "many", "'many' is no whole number"),
+        ("workers", "1.5", "'1.5' is no whole number"),
+        ("workers", "9" * 5000, "99... is no whole number"),
+        ("workers", "0", "'0' must be at least 1"),
+        ("max_writes", "257", "'257' must be at most 256"),
+        ("leader_elect", "perhaps", "'perhaps' is neither true nor false"),
+        ("sync_timeout", "9" * 400, "99... is too long to wait for"),
         ("grace_period", "soon", "'soon' is not a duration"),
         ("grace_period", "-5s", "not a duration"),
-        ("retry_period", "0", "greater than 0"),
+        ("retry_period", "0", "'0' must be more than 0"),
         ("namespaces", "Not_A_Name", "'Not_A_Name' is no namespace name"),
+        ("namespaces", "a,b.c", "'b.c' is no namespace name"),
+        ("lease_namespace", "A b", "'A b' is no namespace name"),
+        ("lease_namespace", "n" * 64, "is no namespace name"),
+        ("lease_name", "A b", "'A b' is no object name"),
+        ("lease_name", "a_b", "'a_b' is no object name"),
+        ("lease_name", "-a", "'-a' is no object name"),
+        ("lease_name", "a-.b", "'a-.b' is no object name"),
+        ("lease_name", "a..b", "'a..b' is no object name"),
+        ("lease_name", "a\n", "'a\\n' is no object name"),
+        ("lease_name", "n" * 254, "is no object name"),
         ("health_bind", "8081", "'8081' is no address"),
-        ("log_level", "loud", "'debug', 'info', 'warning' or 'error'"),
-        ("field_validation", "strict", "'Strict', 'Warn' or 'Ignore'"),
+        ("log_level", "loud", "'loud' must be 'debug', 'info', 'warning' or 'error'"),
+        ("field_validation", "strict", "'strict' must be 'Strict', 'Warn' or 'Ignore'"),
     ],
 )
 def test_a_bad_value_is_one_line(
@@ -84,6 +99,12 @@ def test_a_bad_value_is_one_line(
     assert str(from_flag.value).startswith(f"--{field.replace('_', '-')} ({ENV_PREFIX}{field.upper()}): ")
     assert complaint in str(from_flag.value)
     assert "\n" not in str(from_flag.value)
+
+
+@pytest.mark.parametrize("name", ["a", "0", "a.b-c.d", "n" * 253])
+def test_reads_lease_names(name: str) -> None:
+    """Every name the API server takes for a Lease: a DNS subdomain."""
+    assert name == read_settings({"lease_name": name}).lease_name
 
 
 @pytest.mark.parametrize(
