@@ -125,8 +125,8 @@ class TriggerStatus(ApiObject):
     """KEDA's name of the trigger's metric."""
     active: bool
     """The trigger asks for pods."""
-    failing: bool = False
-    """KEDA can't read the trigger's source."""
+    failing: bool | None = None
+    """True when KEDA can't read the trigger's source."""
 
 
 class ScalingStatus(ApiObject):

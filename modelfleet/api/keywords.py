@@ -54,12 +54,12 @@ def check(schema: Schema, value: Any) -> Iterator[Finding]:
     elif isinstance(value, dict):
         yield from _object(schema, value)
     elif isinstance(value, (str, list)):
-        unit, names = (
-            ("characters", ("minLength", "maxLength"))
+        units, names = (
+            (("character", "characters"), ("minLength", "maxLength"))
             if isinstance(value, str)
-            else ("items", ("minItems", "maxItems"))
+            else (("item", "items"), ("minItems", "maxItems"))
         )
-        yield from _size(schema, names, len(value), unit)
+        yield from _size(schema, names, len(value), units)
         if schema.get("format") == "date-time" and not _is_time(value):
             yield (), "must be a time such as 2026-01-31T12:00:00Z"
     elif not isinstance(value, bool):
@@ -113,7 +113,7 @@ def _named(value: Any) -> str:
 
 
 def _object(schema: Schema, value: Mapping[str, Any]) -> Iterator[Finding]:
-    yield from _size(schema, ("minProperties", "maxProperties"), len(value), "entries")
+    yield from _size(schema, ("minProperties", "maxProperties"), len(value), ("entry", "entries"))
     for name in schema.get("required", ()):
         if name not in value:
             yield (name,), "is required: add it"
@@ -144,12 +144,12 @@ def _unknown(name: str, known: Iterable[str]) -> str:
     return f"is not a field here: allowed are {', '.join(fields[:_LISTED])}{more}"
 
 
-def _size(schema: Schema, names: tuple[str, str], size: int, unit: str) -> Iterator[Finding]:
+def _size(schema: Schema, names: tuple[str, str], size: int, units: tuple[str, str]) -> Iterator[Finding]:
     least, most = schema.get(names[0], 0), schema.get(names[1])
     if size < least:
-        yield (), f"must have at least {least} {unit}, has {size}"
+        yield (), f"must have at least {least} {units[least != 1]}, has {size}"
     if most is not None and size > most:
-        yield (), f"must have at most {most} {unit}, has {size}"
+        yield (), f"must have at most {most} {units[most != 1]}, has {size}"
 
 
 def _limits(schema: Schema, value: float) -> Iterator[Finding]:

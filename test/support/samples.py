@@ -83,4 +83,13 @@ async def scaler_ready(api: World, namespace: str, name: str) -> None:
         {"type": "Fallback", "status": "False", "reason": "NoFallbackFound", "message": "none"},
         {"type": "Paused", "status": "False", "reason": "NotPaused", "message": "not paused"},
     ]
-    await api.merge(SCALED_OBJECT, namespace, name, {"status": {"conditions": conditions}}, "status")
+    status = {
+        "conditions": conditions,
+        "triggersTypes": "cron",
+        "triggersActivity": {"s0-cron": {"isActive": True}, "s1-idle": {"isActive": False}},
+        "health": {
+            "s0-cron": {"numberOfFailures": 0, "status": "Happy"},
+            "s1-idle": {"numberOfFailures": 3, "status": "Failing"},
+        },
+    }
+    await api.merge(SCALED_OBJECT, namespace, name, {"status": status}, "status")

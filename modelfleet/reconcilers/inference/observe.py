@@ -101,7 +101,9 @@ def observe(key: Key, stores: Stores) -> Observed | None:
         step=step,
         intents={} if wanted is None else _intents(wanted, step),
         pods=stores[POD].by_index(BY_SERVICE, str(key)),
-        ready_endpoints=_ready_endpoints(stores[ENDPOINT_SLICE], key),
+        ready_endpoints=_ready_endpoints(stores[ENDPOINT_SLICE], key)
+        if seen[SERVICE].named(meta.name)
+        else 0,
     )
 
 

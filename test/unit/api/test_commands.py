@@ -1,6 +1,8 @@
-"""`modelfleet validate` and `modelfleet crds` as people use them."""
+"""`modelfleet validate` and `modelfleet crds` as people use them; the streams are those of every command."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ BOMB = "a: &a [x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n"
     for old, new in zip("abcdefgh", "bcdefghi", strict=True)
 )
+OURS = "apiVersion: modelfleet.dev/v1alpha1\n"
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\n"
 
 
@@ -76,6 +79,51 @@ def test_several_documents_and_lists() -> None:
         "stdin: Pod other: skipped, not a kind of modelfleet.dev",
         "2 checked, 1 wrong, 1 skipped",
     ] == result.stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    "said", [{}, {"kind": "InferenceService"}, {"apiVersion": "modelfleet.dev/v1alpha1"}]
+)
+@pytest.mark.parametrize(
+    "listed", [{"apiVersion": "modelfleet.dev/v1alpha1", "kind": "InferenceServiceList"}]
+)
+def test_lists_of_our_kinds(listed: dict[str, str], said: dict[str, str]) -> None:
+    """Items are checked one by one, and need not repeat the apiVersion and kind of their list."""
+    left = {key: value for key, value in yaml.safe_load(BAD).items() if key in ("metadata", "spec")}
+    result = check("-f", "-", stdin=json.dumps({**listed, "items": [left | said, yaml.safe_load(GOOD)]}))
+    assert (
+        "stdin: InferenceService models/bad: spec.container.port: must be at least 1, is 0\n",
+        "2 checked, 1 wrong, 0 skipped\n",
+    ) == (result.stdout, result.stderr)
+
+
+@pytest.mark.parametrize("kind", ["apiVersion: v1\nkind: List\n", f"{OURS}kind: InferenceServiceList\n"])
+@pytest.mark.parametrize("items", ["", "items: []\n", "items: null\n"])
+def test_empty_lists(kind: str, items: str) -> None:
+    """A list of nothing holds nothing wrong, however the emptiness is written."""
+    result = check("-f", "-", stdin=kind + items)
+    assert (0, "0 checked, 0 wrong, 0 skipped\n") == (result.exit_code, result.stderr)
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ("{}", "stdin:1: items of InferenceServiceList must be a list"),
+        ("[null]", "stdin:1: items[0]: not a Kubernetes object"),
+        ("[{metadata: {name: a}}, b]", "stdin:1: items[1]: not a Kubernetes object"),
+    ],
+)
+def test_broken_lists(items: str, message: str) -> None:
+    """What is no list of objects is said with the place of the item; the exit code is 2."""
+    result = check("-f", "-", stdin=f"{OURS}kind: InferenceServiceList\nitems: {items}\n")
+    assert 2 == result.exit_code
+    assert f"error: {message}" in result.stderr
+
+
+def test_an_unknown_list_kind_of_our_group() -> None:
+    """A slip in the kind of a list shows in its items, since it is theirs too."""
+    result = check("-f", "-", stdin=f"{OURS}kind: InferenceServceList\nitems: [{{metadata: {{name: a}}}}]\n")
+    assert "InferenceServce a: kind: must be one of InferenceService" in result.stdout
 
 
 def test_directories(tmp_path: Path) -> None:
@@ -248,3 +296,56 @@ def test_crds_wrong_usage(tmp_path: Path) -> None:
     assert (2, 2) == (alone.exit_code, blocked.exit_code)
     assert "--check needs --output DIR" in alone.stderr
     assert "can't write to" in blocked.stderr
+
+
+def shell(line: str, file: str) -> tuple[int, str, str]:
+    """Run `modelfleet` as a process, with real streams: exit code, stdout, stderr."""
+    script = (
+        f"modelfleet() {{ '{sys.executable}' -c 'from modelfleet.cli import main; main()' \"$@\"; }}; {line}"
+    )
+    done = subprocess.run(["bash", "-c", script, "bash", file], capture_output=True, text=True, check=False)  # noqa: S603, S607  # our own words
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("command", ["render -f $1", "render -f $1 -o json", "crds", "version", "--help"])
+@pytest.mark.parametrize(
+    ("stream", "why"),
+    [
+        (">/dev/full", "No space left on device"),
+        (">&-", "closed: redirect it to a file or a pipe"),
+        (">&- <&-", "closed: redirect it to a file or a pipe"),
+    ],
+)
+def test_output_that_cannot_be_written(tmp_path: Path, command: str, stream: str, why: str) -> None:
+    """No command ends well when nobody got its output: one line on stderr and exit code 2."""
+    file = write(tmp_path, "a.yaml", GOOD)
+    expected = (2, "", f"error: can't write the output: {why}\n")
+    assert expected == shell(f"modelfleet {command} {stream}", file)
+
+
+@pytest.mark.parametrize("stream", [">/dev/full 2>/dev/full", "2>/dev/full", "2>&- >/dev/full"])
+def test_errors_that_cannot_be_written(tmp_path: Path, stream: str) -> None:
+    """Where no line can be left, the exit code still tells."""
+    file = write(tmp_path, "a.yaml", BAD)
+    assert (2, "", "") == shell(f"modelfleet validate -f $1 {stream} | sed d; exit $PIPESTATUS", file)
+
+
+def test_a_closed_stdout_that_is_not_needed(tmp_path: Path) -> None:
+    """A command that prints nothing doesn't care who listens."""
+    assert 0 == shell(f"modelfleet crds --output {tmp_path} >&-", "")[0]
+
+
+def test_a_reader_that_leaves() -> None:
+    """`| head -1` is no error worth a word."""
+    _, stdout, stderr = shell("modelfleet crds | head -1", "")
+    assert (1, "") == (len(stdout.splitlines()), stderr)
+
+
+@pytest.mark.parametrize("command", ["validate", "render"])
+@pytest.mark.parametrize(("stream", "why"), [("<&-", "closed: pipe"), ("</", "Is a directory")])
+def test_a_stdin_that_cannot_be_read(command: str, stream: str, why: str) -> None:
+    """`-f -` without a readable stdin is an unreadable source like any other."""
+    code, stdout, stderr = shell(f"modelfleet {command} -f - {stream}", "")
+    assert (2, "") == (code, stdout)
+    assert f"error: stdin: {why}" in stderr
+    assert "Traceback" not in stderr

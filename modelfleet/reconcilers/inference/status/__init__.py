@@ -24,7 +24,7 @@ def make_status(observed: Observed, outcomes: Outcomes) -> DesiredStatus:
     parts = [part for part in (workload, scaling, route) if part is not None]
     verdict = ready(observed, outcomes, parts)
     motion = progress(observed, outcomes, verdict)
-    conditions = (verdict, motion, serving(observed, route), *parts)
+    conditions = (verdict, motion, serving(observed, scaling, route), *parts)
     return DesiredStatus(
         observed_generation=observed.item.meta.generation,
         conditions=tuple(condition for condition in conditions if condition is not None),

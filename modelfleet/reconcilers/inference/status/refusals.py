@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from modelfleet.api.meta import ConditionType, ReadyReason, RouteReason, ScalingReason, WorkloadReason
 from modelfleet.kube.store import State
-from modelfleet.plan import Api, Cause, Condition, Outcomes, Problem
+from modelfleet.plan import Api, Cause, Condition, Outcomes, Problem, Result
 from modelfleet.reconcilers.inference.apis import HTTP_ROUTE, SCALED_OBJECT
 from modelfleet.reconcilers.inference.observe import Seen
 from modelfleet.reconcilers.inference.plan import action_name
@@ -81,7 +81,11 @@ def hindrance(kind: ConditionType, api: Api, seen: Seen, outcomes: Outcomes) -> 
         return condition(
             kind, "Unknown", WorkloadReason.UNKNOWN, seen.problem or f"{api} have not been listed yet"
         )
-    problem = refusal(outcomes, (action_name(api),))
+    name = action_name(api)
+    if name in outcomes and outcomes[name].result is Result.SKIPPED:
+        blocked = f"the {api.kind} waits for a child it depends on, which could not be applied"
+        return condition(kind, "False", ReadyReason.PROGRESSING, blocked)
+    problem = refusal(outcomes, (name,))
     if problem is None:
         return None
     return condition(kind, "False", reason_of(problem, api), words_of(problem))

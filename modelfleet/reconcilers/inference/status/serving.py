@@ -12,22 +12,23 @@ from modelfleet.reconcilers.inference.observe import Observed
 from modelfleet.reconcilers.inference.status.wording import condition
 
 
-def serving(observed: Observed, route: Condition | None) -> Condition:
+def serving(observed: Observed, scaling: Condition | None, route: Condition | None) -> Condition:
     """Judge the endpoints behind the Service, and the route in front of it where there is one."""
     ready = observed.ready_endpoints
     if ready == 0:
-        return _silent(observed)
+        return _silent(observed, scaling)
     if route is not None and not route.true:
         message = f"{_endpoints(ready)} ready but the route is not: {route.reason}: {route.message}"
         return _condition("False", ServingReason.ROUTE_NOT_READY, message)
     return _condition("True", ServingReason.SERVING, f"{_endpoints(ready)} ready")
 
 
-def _silent(observed: Observed) -> Condition:
+def _silent(observed: Observed, scaling: Condition | None) -> Condition:
+    """No pods are only as it should be while there is somebody to start them: alerts leave that reason out."""
     if observed.wanted is not None and observed.wanted.suspended:
         return _condition("False", ServingReason.SUSPENDED, "spec.suspend is true")
     live = observed.seen[DEPLOYMENT].named(observed.key.name)
-    if live is not None and live.view.replicas == 0:
+    if live is not None and live.view.replicas == 0 and scaling is not None and scaling.true:
         return _condition("False", ServingReason.SCALED_TO_ZERO, "no pods run until a trigger starts them")
     return _condition("False", ServingReason.NO_READY_ENDPOINTS, "no endpoint of the Service takes traffic")
 

@@ -59,7 +59,7 @@ def _judge(observed: Observed, view: DeploymentView) -> Condition:
     if complete and view.replicas == 0:
         if observed.wanted is not None and observed.wanted.suspended:
             return _condition("True", WorkloadReason.SUSPENDED, "spec.suspend is true; no pods run")
-        return _condition("True", WorkloadReason.SCALED_TO_ZERO, "no pods run; a trigger starts them")
+        return _condition("True", WorkloadReason.SCALED_TO_ZERO, "no pods run and none are asked for")
     if complete:
         return _condition(
             "True", WorkloadReason.AVAILABLE, f"{view.available} of {view.replicas} replicas are available"

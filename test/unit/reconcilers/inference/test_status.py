@@ -3,8 +3,8 @@
 import pytest
 
 from modelfleet.api.meta import API_VERSION
-from modelfleet.plan import Cause, Problem, Ref, canonical
-from modelfleet.reconcilers.inference.apis import DEPLOYMENT, INFERENCE_SERVICE
+from modelfleet.plan import Cause, Outcome, Problem, Ref, Result, canonical
+from modelfleet.reconcilers.inference.apis import DEPLOYMENT, INFERENCE_SERVICE, SERVICE
 from modelfleet.reconcilers.inference.status.wording import MESSAGE_MAX
 from test.unit.reconcilers.inference.scenes import (
     ROUTED,
@@ -122,7 +122,25 @@ def test_scaled_to_zero_is_ready_only_with_a_working_scaler() -> None:
     world = World(spec(scaling={**SCALED, "minReplicas": 0}))
     healthy(world)
     scaler(world, condition("Ready", "False", "TriggerError", "no answer"))
-    assert "False/TriggerError" == verdicts(judge(world))["Ready"]
+    kinds = verdicts(judge(world))
+    assert ("False/TriggerError", "False/NoReadyEndpoints") == (kinds["Ready"], kinds["Serving"])
+
+
+@pytest.mark.parametrize(("action", "kind"), [("scaledobject", "ScalingReady"), ("httproute", "RouteReady")])
+def test_a_part_that_waits_for_another_blames_nobody(action: str, kind: str) -> None:
+    """A child that was not even tried, since what it needs was refused, is no fault of KEDA or a gateway."""
+    world = World(EVERYTHING)
+    healthy(world)
+    told = verdicts(judge(world, {action: Outcome(action, Result.SKIPPED)}))
+    assert "False/Progressing" == told[kind]
+
+
+def test_endpoints_of_a_foreign_service_do_not_count() -> None:
+    """Somebody else's Service of our name may have endpoints with our label: nobody is served by us."""
+    world = World(EVERYTHING)
+    healthy(world)
+    world.remove(Ref(SERVICE, NAMESPACE, NAME))
+    assert "False/NoReadyEndpoints" == verdicts(judge(world))["Serving"]
 
 
 @pytest.mark.parametrize(
