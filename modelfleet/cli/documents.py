@@ -15,6 +15,8 @@ from typing import Any
 import click
 import yaml
 
+from modelfleet.api.meta import GROUP
+
 STDIN = "-"
 _SUFFIXES = (".yaml", ".yml", ".json")
 """What kubectl reads in a directory."""
@@ -34,6 +36,9 @@ filenames = click.option(
 )
 """The option whose values `read` takes."""
 
+Identity = tuple[str, str, str]
+"""Kind, namespace and name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -43,6 +48,28 @@ class Document:
     line: int
     """First line of the document; items of a List share it."""
     body: dict[str, Any]
+
+    @property
+    def group(self) -> str:
+        """API group; the version for the core group, which has none."""
+        return str(self.body.get("apiVersion", "")).split("/")[0]
+
+    @property
+    def identity(self) -> Identity:
+        """What tells objects of one group apart."""
+        metadata = self.body.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        name = metadata.get("name") or metadata.get("generateName") or ""
+        return str(self.body.get("kind") or "object"), str(metadata.get("namespace") or ""), str(name)
+
+    @property
+    def title(self) -> str:
+        """How messages name the object."""
+        kind, namespace, name = self.identity
+        return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name or '(no name)'}"
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.title}"
 
 
 class UnreadableError(Exception):
@@ -66,7 +93,7 @@ def read(sources: tuple[str, ...]) -> Iterator[Document | UnreadableError]:
 
 def _files(source: str) -> list[tuple[str, str | UnreadableError]]:
     if source == STDIN:
-        return [("stdin", _decoded("stdin", sys.stdin.buffer.read()))]
+        return [("stdin", _piped())]
     path = Path(source)
     if not path.is_dir():
         return [(source, _content(path))]
@@ -74,6 +101,15 @@ def _files(source: str) -> list[tuple[str, str | UnreadableError]]:
     if not found:
         raise UnreadableError(f"{source}: no {', '.join(_SUFFIXES)} file in this directory")
     return [(str(each), _content(each)) for each in found]
+
+
+def _piped() -> str | UnreadableError:
+    if sys.stdin is None:
+        return UnreadableError("stdin: closed: pipe manifests into the command or name a file")
+    try:
+        return _decoded("stdin", sys.stdin.buffer.read())
+    except OSError as error:
+        return UnreadableError(f"stdin: {error.strerror or error}")
 
 
 def _content(path: Path) -> str | UnreadableError:
@@ -127,14 +163,38 @@ def _objects(source: str, line: int, body: Any) -> Iterator[Document | Unreadabl
     if body is None:
         return
     if not isinstance(body, dict):
-        yield UnreadableError(
-            f"{source}:{line}: not a Kubernetes object: expected apiVersion, kind and metadata"
-        )
-    elif isinstance(body.get("items"), list) and str(body.get("kind", "")).endswith("List"):
-        for item in body["items"]:
-            yield from _objects(source, line, item)
+        yield _no_object(f"{source}:{line}")
+    elif _is_list(body):
+        yield from _items(source, line, body)
     else:
         yield Document(source, line, body)
+
+
+def _no_object(place: str) -> UnreadableError:
+    return UnreadableError(f"{place}: not a Kubernetes object: expected apiVersion, kind and metadata")
+
+
+def _is_list(body: dict[str, Any]) -> bool:
+    """Ours and v1 List by their names; of foreign kinds those that look like one, as kubectl tells them."""
+    api_version, kind = str(body.get("apiVersion", "")), str(body.get("kind", ""))
+    ours = api_version.startswith(f"{GROUP}/") or (api_version, kind) == ("v1", "List")
+    return kind.endswith("List") and (ours or isinstance(body.get("items"), list))
+
+
+def _items(source: str, line: int, body: dict[str, Any]) -> Iterator[Document | UnreadableError]:
+    """An item may leave out what its list says already: InferenceServiceList holds InferenceServices."""
+    items = [] if body.get("items") is None else body["items"]  # Go writes an empty list as null
+    if not isinstance(items, list):
+        yield UnreadableError(f"{source}:{line}: items of {body['kind']} must be a list")
+        return
+    kind = str(body["kind"]).removesuffix("List")
+    said = {"apiVersion": body.get("apiVersion"), "kind": kind} if kind else {}
+    for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            yield _no_object(f"{source}:{line}: items[{index}]")
+        else:
+            missing = {key: value for key, value in said.items() if value and not item.get(key)}
+            yield from _objects(source, line, item | missing)
 
 
 class _Loader(yaml.SafeLoader):

@@ -3,7 +3,7 @@
 Keys are in alphabetical order, as kubectl prints them: the same spec gives the same bytes, in whatever order
 it was written. All or nothing: stdout is meant for `kubectl diff` and `kubectl apply`, so one bad document
 leaves it empty. Exit codes are those of `modelfleet validate`: 0 everything is right, 1 something is wrong,
-2 something could not be read or the command line is wrong. What is wrong goes to stderr.
+2 something could not be read or written, or the command line is wrong. What is wrong goes to stderr.
 """
 
 import json
@@ -75,21 +75,20 @@ def render(sources: tuple[str, ...], namespace: str, output: str) -> None:
 
 
 def _add(rendered: _Rendered, document: Document, namespace: str) -> None:
-    if str(document.body.get("apiVersion", "")).split("/")[0] != GROUP:
-        kind = document.body.get("kind") or "object"
-        click.echo(f"{document.source}: {kind}: skipped, not a kind of {GROUP}", err=True)
+    if document.group != GROUP:
+        click.echo(f"{document}: skipped, not a kind of {GROUP}", err=True)
         return
     metadata = document.body.get("metadata")
-    place = f"{document.source}:{document.line}"
     if isinstance(metadata, dict) and namespace:
         own = metadata.setdefault("namespace", namespace)
         if own != namespace:
-            rendered.unusable.append(f"{place}: metadata.namespace is {own!r}, --namespace is {namespace!r}")
+            conflict = f"metadata.namespace: is {own!r}, --namespace is {namespace!r}: leave out one of them"
+            rendered.unusable.append(f"{document}: {conflict}")
             return
     try:
         children = compile_inference(parse(document.body), owner_uid=None)
     except InvalidObject as invalid:
-        rendered.wrong += [f"{place}: {violation}" for violation in invalid.violations]
+        rendered.wrong += [f"{document}: {violation}" for violation in invalid.violations]
     else:
         rendered.manifests += [manifest.body for manifest in children.at_birth]
 

@@ -1,7 +1,7 @@
 """`modelfleet validate`: what the API server would say about manifests, before they are sent to one.
 
-Exit codes: 0 everything is right, 1 something is wrong, 2 something could not be read or the command line
-is wrong. Findings go to stdout, notes and the summary to stderr.
+Exit codes: 0 everything is right, 1 something is wrong, 2 something could not be read or written, or the
+command line is wrong. Findings go to stdout, notes and the summary to stderr.
 """
 
 import json
@@ -15,7 +15,7 @@ import click
 from modelfleet.api.meta import GROUP
 from modelfleet.api.validate import Violation
 from modelfleet.api.validate import validate as violations_of
-from modelfleet.cli.documents import Document, UnreadableError, filenames, read
+from modelfleet.cli.documents import Document, Identity, UnreadableError, filenames, read
 
 _EXAMPLES = """\b
 One file, a directory, whatever kustomize makes:
@@ -27,9 +27,8 @@ An edit of something that runs:
   modelfleet validate -f service.yaml --old now.yaml
 
 \b
-Exit status: 0 all right, 1 violations, 2 unreadable input or wrong usage.
+Exit status: 0 all right, 1 violations, 2 unreadable input, unwritable output or wrong usage.
 """
-_Identity = tuple[str, str, str]
 
 
 @dataclass
@@ -79,39 +78,26 @@ def _documents(report: _Report, sources: tuple[str, ...]) -> Iterable[Document]:
             yield found
 
 
-def _by_identity(report: _Report, sources: tuple[str, ...]) -> dict[_Identity, dict[str, Any]]:
-    return {_identity(document.body): document.body for document in _documents(report, sources)}
+def _by_identity(report: _Report, sources: tuple[str, ...]) -> dict[Identity, dict[str, Any]]:
+    return {document.identity: document.body for document in _documents(report, sources)}
 
 
-def _check(report: _Report, document: Document, stored: dict[_Identity, dict[str, Any]]) -> None:
-    group = str(document.body.get("apiVersion", "")).split("/")[0]
-    if group != GROUP:
+def _check(report: _Report, document: Document, stored: dict[Identity, dict[str, Any]]) -> None:
+    if document.group != GROUP:
         report.skipped.append(document)
         return
     report.checked += 1
-    before = stored.get(_identity(document.body))
+    before = stored.get(document.identity)
     report.findings += [(document, violation) for violation in violations_of(document.body, before)]
-
-
-def _identity(body: dict[str, Any]) -> _Identity:
-    metadata = body.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    name = metadata.get("name") or metadata.get("generateName") or ""
-    return str(body.get("kind") or "object"), str(metadata.get("namespace") or ""), str(name)
-
-
-def _named(document: Document) -> str:
-    kind, namespace, name = _identity(document.body)
-    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name or '(no name)'}"
 
 
 def _print_text(report: _Report) -> None:
     for error in report.unreadable:
         click.echo(f"error: {error}", err=True)
     for document in report.skipped:
-        click.echo(f"{document.source}: {_named(document)}: skipped, not a kind of {GROUP}", err=True)
+        click.echo(f"{document}: skipped, not a kind of {GROUP}", err=True)
     for document, violation in report.findings:
-        click.echo(f"{document.source}: {_named(document)}: {violation}")
+        click.echo(f"{document}: {violation}")
     wrong = len({id(document) for document, _ in report.findings})
     click.echo(f"{report.checked} checked, {wrong} wrong, {len(report.skipped)} skipped", err=True)
 
@@ -119,7 +105,7 @@ def _print_text(report: _Report) -> None:
 def _print_json(report: _Report) -> None:
     findings = []
     for document, violation in report.findings:
-        kind, namespace, name = _identity(document.body)
+        kind, namespace, name = document.identity
         place = {
             "file": document.source,
             "line": document.line,
@@ -131,7 +117,7 @@ def _print_json(report: _Report) -> None:
     result = {
         "checked": report.checked,
         "violations": findings,
-        "skipped": [{"file": each.source, "object": _named(each)} for each in report.skipped],
+        "skipped": [{"file": each.source, "object": each.title} for each in report.skipped],
         "errors": [str(error) for error in report.unreadable],
     }
     click.echo(json.dumps(result, indent=2))

@@ -108,7 +108,7 @@ def _unknown_type(error: StatusError) -> bool:
 def _type_leaves(error: StatusError) -> bool:
     """The type is being deleted: nothing a policy or the spec could change about it."""
     refused = error.code in (HTTPStatus.FORBIDDEN, HTTPStatus.METHOD_NOT_ALLOWED)
-    return refused and _TYPE_LEAVES in error.message.lower()
+    return refused and _TYPE_LEAVES in error.message
 
 
 def _other_incarnation(error: StatusError) -> bool:

@@ -303,17 +303,17 @@ def shell(line: str, file: str) -> tuple[int, str, str]:
     script = (
         f"modelfleet() {{ '{sys.executable}' -c 'from modelfleet.cli import main; main()' \"$@\"; }}; {line}"
     )
-    done = subprocess.run(["bash", "-c", script, "bash", file], capture_output=True, text=True, check=False)  # noqa: S603, S607  # our own words
+    done = subprocess.run(["bash", "-c", script, "bash", file], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("command", ["render -f $1", "render -f $1 -o json", "crds", "version", "--help"])
+@pytest.mark.parametrize("command", ["render -f $1", "crds", "version", "--help"])
 @pytest.mark.parametrize(
     ("stream", "why"),
     [
         (">/dev/full", "No space left on device"),
-        (">&-", "closed: redirect it to a file or a pipe"),
-        (">&- <&-", "closed: redirect it to a file or a pipe"),
+        (">&-", "stdout is closed"),
+        (">&- <&-", "stdout is closed"),
     ],
 )
 def test_output_that_cannot_be_written(tmp_path: Path, command: str, stream: str, why: str) -> None:
@@ -342,7 +342,7 @@ def test_a_reader_that_leaves() -> None:
 
 
 @pytest.mark.parametrize("command", ["validate", "render"])
-@pytest.mark.parametrize(("stream", "why"), [("<&-", "closed: pipe"), ("</", "Is a directory")])
+@pytest.mark.parametrize(("stream", "why"), [("<&-", "closed: pipe"), ("0>/dev/null", "Bad file descriptor")])
 def test_a_stdin_that_cannot_be_read(command: str, stream: str, why: str) -> None:
     """`-f -` without a readable stdin is an unreadable source like any other."""
     code, stdout, stderr = shell(f"modelfleet {command} -f - {stream}", "")

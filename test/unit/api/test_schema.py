@@ -140,7 +140,7 @@ def test_defaults() -> None:
 
 
 def test_no_defaults_in_status() -> None:
-    """We apply the whole status: a default the server adds to it would look like somebody else's change (A2)."""
+    """We apply the whole status: a default that the server adds would look like somebody's change (A2)."""
     assert [] == [path for _, path, node in ALL if path.startswith("status") and "default" in node]
 
 

@@ -22,6 +22,17 @@ spec:
 """
 BAD = GOOD.replace("image: x", "port: 0")
 
+LISTED = json.dumps(
+    {
+        "apiVersion": "modelfleet.dev/v1alpha1",
+        "kind": "InferenceServiceList",
+        "items": [
+            {"metadata": {"name": "first"}, "spec": {"container": {"image": "x"}}},
+            {"metadata": {"name": "second", "namespace": "a"}, "spec": {"container": {"port": 0}}},
+        ],
+    }
+)
+
 
 def run(*arguments: str, text: str = "") -> Result:
     """Run the command."""
@@ -45,7 +56,7 @@ def test_the_sample_has_four_children() -> None:
     result = run("-f", str(SAMPLE))
     kinds = [body["kind"] for body in yaml.safe_load_all(result.stdout)]
     assert ["Deployment", "Service", "ScaledObject", "HTTPRoute"] == kinds
-    assert "Namespace: skipped" in result.stderr
+    assert "Namespace models: skipped" in result.stderr
 
 
 def test_text_stays_text_for_every_yaml_reader() -> None:
@@ -61,11 +72,13 @@ def test_text_stays_text_for_every_yaml_reader() -> None:
 @pytest.mark.parametrize(
     ("code", "words", "text", "arguments"),
     [
-        (1, "stdin:1: spec.container", BAD, ()),
+        (1, "error: stdin: InferenceService echo: spec.container", BAD, ()),
         (1, "spec.container", f"{GOOD}---\n{BAD}", ()),
         (1, "kind: must be one of", GOOD.replace("kind: InferenceService", "kind: Unheard"), ()),
         (2, "stdin:2", "a: b\n: : :", ()),
         (2, "no/such/file", "", ("-f", "no/such/file")),
+        (1, "stdin: InferenceService a/second: spec.container.port: must be", LISTED, ()),
+        (2, "stdin: InferenceService a/second: metadata.namespace: is 'a'", LISTED, ("-n", "b")),
         (2, "--namespace is 'b'", GOOD.replace("name: echo", "name: echo, namespace: a"), ("-n", "b")),
         (2, "Missing option", "", None),
     ],

@@ -172,7 +172,7 @@ async def test_independent_actions_run_side_by_side() -> None:
 
 
 async def test_own_child_that_was_out_of_sight_is_not_born_again() -> None:
-    """Rules A8, I14: what a newborn would get is not for a child that lives; it is shown, then decided about."""
+    """Rules A8, I14: what a newborn gets is not for a child that lives; it is shown, then decided about."""
     world = World()
     before = world.server.put(ref("x"), {"spec": {"size": 9}}, owner=OWNER)
     labelled = Manifest.of({"metadata": {"labels": {"ours": "yes"}}, "spec": {"size": 3}})

@@ -150,11 +150,6 @@ CASES: list[tuple[str, KubeError, Cause]] = [
         Cause.NOT_INSTALLED,
     ),
     (
-        "type is being deleted, as text",
-        answer(405, "update not allowed while CustomResourceDefinition is terminating"),
-        Cause.NOT_INSTALLED,
-    ),
-    (
         "type is being deleted, forbidden",
         answer(403, f'scaledobjects.keda.sh "echo" is forbidden: {LEAVING}', NAMED, "Forbidden"),
         Cause.NOT_INSTALLED,
