@@ -245,7 +245,7 @@ async def test_replicas_never_dip_when_scaling_is_switched(
 async def test_a_lost_label_costs_no_replicas(
     api: World, create: Callable[[Object], Any], eventually: Eventually, kubectl: Kubectl, namespace: str
 ) -> None:
-    """A child that somebody relabels leaves our sight: it is shown again, not born again with its first count."""
+    """A child that somebody relabels leaves our sight: it is shown again, not born at its first count."""
     await create(everything(namespace, "m"))
     await eventually.holds(DEPLOYMENT, "m", 1, replicas)
     where = f"--namespace={namespace}"

@@ -24,7 +24,7 @@ def serving(observed: Observed, scaling: Condition | None, route: Condition | No
 
 
 def _silent(observed: Observed, scaling: Condition | None) -> Condition:
-    """No pods are only as it should be while there is somebody to start them: alerts leave that reason out."""
+    """No pods are as it should be only while there is somebody to start them: alerts trust the reason."""
     if observed.wanted is not None and observed.wanted.suspended:
         return _condition("False", ServingReason.SUSPENDED, "spec.suspend is true")
     live = observed.seen[DEPLOYMENT].named(observed.key.name)
