@@ -25,7 +25,7 @@ help: ## Show this help
 
 .venv/.installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=/path/to/python3.11" >&2; exit 1; }
-	@echo "installing the locked dependencies into .venv"
+	@echo "installing the locked dependencies into .venv: nothing more is said for about a minute"
 	@[ -x $(BIN)/python ] || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
@@ -77,8 +77,10 @@ oracles: install ## Measure idle and restart writes, and schema verdicts; report
 	$(BIN)/pytest test/contract/test_idle.py test/contract/test_schema.py $(PYTEST_ARGS)
 
 .PHONY: e2e
-e2e: install ## Check the cluster of `make up` (or KUBECONFIG=...) from outside: children, route, deletion
-	KUBECONFIG="$${KUBECONFIG:-$$($(CLUSTER) kubeconfig --name $(NAME))}" $(BIN)/pytest e2e $(PYTEST_ARGS)
+e2e: install ## Check the cluster of `make up` (another: E2E_KUBECONFIG=path) from outside, deletion included
+	@kubeconfig="$${E2E_KUBECONFIG:-$$($(CLUSTER) kubeconfig --name $(NAME))}"; \
+	  echo "testing the cluster of $$kubeconfig"; \
+	  KUBECONFIG="$$kubeconfig" $(BIN)/pytest e2e $(PYTEST_ARGS)
 
 ##@ Local cluster
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hack.cluster.errors import BuildError
+
 DIGEST_CHARACTERS = 12
 """48 bits: a file name stays readable, and a cache holds some hundred entries."""
 
@@ -21,7 +23,7 @@ DIGEST_CHARACTERS = 12
 def default_root() -> Path:
     """`MODELFLEET_CACHE`, else `modelfleet` in the XDG cache folder."""
     if chosen := os.environ.get("MODELFLEET_CACHE"):
-        return Path(chosen)
+        return Path(chosen).absolute()  # builds run in other folders
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelfleet"
 
 
@@ -34,17 +36,23 @@ class Cache:
     def find(self, kind: str, entry: str) -> Path | None:
         """The folder of a complete entry."""
         path = self.root / kind / entry
-        return path if path.is_dir() else None
+        with self._usable():
+            return path if path.is_dir() else None
 
     def obtain(self, kind: str, entry: str, make: Callable[[Path], None]) -> Path:
-        """The folder of an entry; when it is missing, `make` fills an empty folder that becomes it."""
+        """The folder of an entry; when it is missing, `make` fills an empty folder that becomes it.
+
+        Raises:
+            BuildError: this user can't write to the cache.
+        """
         if found := self.find(kind, entry):
             return found
         with self.lock(f"{kind}-{entry}"):
             if found := self.find(kind, entry):  # another process made it while this one waited
                 return found
-            (self.root / kind).mkdir(parents=True, exist_ok=True)
-            unfinished = Path(tempfile.mkdtemp(prefix=f".{entry}-", dir=self.root / kind))
+            with self._usable():
+                (self.root / kind).mkdir(parents=True, exist_ok=True)
+                unfinished = Path(tempfile.mkdtemp(prefix=f".{entry}-", dir=self.root / kind))
             try:
                 make(unfinished)
                 unfinished.chmod(0o755)
@@ -56,10 +64,22 @@ class Cache:
     def lock(self, name: str) -> Iterator[None]:
         """One process at a time; the kernel frees it when the holder dies."""
         locks = self.root / "locks"
-        locks.mkdir(parents=True, exist_ok=True)
-        with (locks / name).open("w") as file:
+        with self._usable():
+            locks.mkdir(parents=True, exist_ok=True)
+            opened = (locks / name).open("w")
+        with opened as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    @contextlib.contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise BuildError(
+                f"the cache {self.root} can't be used ({error.strerror}): "
+                "set MODELFLEET_CACHE to a folder that you may write to"
+            ) from error
 
 
 def digest(*parts: bytes | str) -> str:

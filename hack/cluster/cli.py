@@ -9,7 +9,7 @@ import click
 
 from hack.cluster.binaries import Binaries
 from hack.cluster.cache import Cache, default_root
-from hack.cluster.cluster import FAKE_NOTE, Choice, Cluster, can_have_real_node, order
+from hack.cluster.cluster import FAKE_NOTE, Choice, Cluster, order, real_node_obstacle
 from hack.cluster.controlplane import LOOPBACK
 from hack.cluster.display import Display
 from hack.cluster.errors import ClusterError
@@ -18,8 +18,10 @@ from hack.cluster.layout import Layout
 from hack.cluster.progress import Progress, clock
 from hack.cluster.works import Works
 
+DEFAULT = "dev"
+"""As in the Makefile."""
 _NAME = click.option(
-    "--name", default="dev", show_default=True, help="Instance; each has its own folder and ports."
+    "--name", default=DEFAULT, show_default=True, help="Instance; each has its own folder and ports."
 )
 _PROFILE = click.option(
     "--profile", type=click.Choice(["full", "core"]), default="full", show_default=True,
@@ -28,6 +30,10 @@ _PROFILE = click.option(
 _FAKE = click.option(
     "--fake-node", is_flag=True, help="KWOK instead of a real node, also where that is possible."
 )
+
+
+INTERRUPTED = 130
+"""128 + SIGINT, as shells say it."""
 
 
 class _Commands(click.Group):
@@ -52,19 +58,18 @@ def main() -> None:
 @click.option("--bare", is_flag=True, help="Without Model Fleet: no CRDs, controller and sample.")
 def up(name: str, profile: str, *, fake_node: bool, bare: bool) -> None:
     """Start what is missing, up to the sample Ready; builds what was never built."""
-    real = can_have_real_node() and not fake_node
-    choice = Choice(full=profile == "full", real_node=real, fleet=not bare)
+    choice = Choice(profile == "full", _fake_because(asked=fake_node), fleet=not bare)
     layout = Layout.named(name)
-    with _locked(layout), _works() as (works, display):
+    with _interruptible(name), _locked(layout), _works() as (works, display):
         order(works, choice)
-        if parts := works.progress.parts:
+        if works.progress.parts:
             seconds = works.progress.remaining(time.monotonic())
-            display.say(f"to build or fetch: {len(parts)} parts, about {clock(seconds)}")
+            display.say(f"to build or fetch: {count_parts(works)}, about {clock(seconds)}")
         Cluster(layout, works, display.say).up(choice, display.show)
-    if not real:
+    if not choice.real_node:
         click.echo(FAKE_NOTE, err=True)
     click.echo(f"up in {display.seconds:.1f} s; export KUBECONFIG={layout.conf / 'admin.kubeconfig'}")
-    if choice.full and choice.fleet and real:
+    if choice.full and choice.fleet and choice.real_node:
         click.echo(f"curl -H 'Host: model.localhost' http://{LOOPBACK}:{PORT}/")
 
 
@@ -95,7 +100,7 @@ def kubeconfig(name: str) -> None:
     """Print the path of the administrator's kubeconfig."""
     path = Layout.named(name).conf / "admin.kubeconfig"
     if not path.exists():
-        raise ClusterError(f"instance {name} was never up: run `python -m hack.cluster up --name {name}`")
+        raise ClusterError(f"instance {name} was never up: run `{_make('up', name)}`")
     click.echo(path)
 
 
@@ -106,9 +111,11 @@ def status(name: str) -> None:
     layout = Layout.named(name)
     with _works() as (works, display):
         processes = Cluster(layout, works, display.say).status()
+    if not processes:
+        raise ClusterError(f"nothing of instance {name} runs: start it with `{_make('up', name)}`")
     for process, alive in processes:
         click.echo(f"{'running' if alive else 'stopped':8} {process:24} {layout.log(process)}")
-    if not processes or not all(alive for _, alive in processes):
+    if not all(alive for _, alive in processes):
         raise SystemExit(1)
 
 
@@ -117,11 +124,38 @@ def status(name: str) -> None:
 @_FAKE
 def build(profile: str, *, fake_node: bool) -> None:
     """Build and fetch all parts without starting anything."""
-    choice = Choice(full=profile == "full", real_node=can_have_real_node() and not fake_node)
+    choice = Choice(profile == "full", _fake_because(asked=fake_node))
     with _works() as (works, display):
         order(works, choice)
         works.finish()
-        click.echo(f"{len(works.progress.parts)} parts made in {display.seconds:.1f} s, in {default_root()}")
+        click.echo(f"{count_parts(works)} made in {display.seconds:.1f} s, in {default_root()}")
+
+
+def _fake_because(*, asked: bool) -> str:
+    return "--fake-node was given" if asked else real_node_obstacle()
+
+
+def count_parts(works: Works) -> str:
+    """`1 part`, `2 parts`: how many there are to make."""
+    count = len(works.progress.parts)
+    return f"{count} part{'' if count == 1 else 's'}"
+
+
+def _make(target: str, name: str) -> str:
+    return f"make {target}" if name == DEFAULT else f"make {target} NAME={name}"
+
+
+@contextlib.contextmanager
+def _interruptible(name: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        goes_on, stops = _make("up", name), _make("down", name)
+        click.echo(
+            f"\ninterrupted: what was started keeps running; `{goes_on}` goes on, `{stops}` stops it",
+            err=True,
+        )
+        raise SystemExit(INTERRUPTED) from None
 
 
 @contextlib.contextmanager

@@ -17,10 +17,11 @@ from hack.cluster import images, sources
 from hack.cluster.controlplane import LOOPBACK, ControlPlane
 from hack.cluster.errors import ClusterError, HostError
 from hack.cluster.fakenode import FakeNode
+from hack.cluster.files import link
 from hack.cluster.fleet import CHILDREN, CORE_KINDS, GRACE_SECONDS, Fleet
 from hack.cluster.gateway import PORT, Gateway
 from hack.cluster.keda import Keda
-from hack.cluster.layout import Layout, runtime_root
+from hack.cluster.layout import KUBECTL, Layout, runtime_root
 from hack.cluster.node import Node
 from hack.cluster.process import PidFile
 from hack.cluster.works import Works
@@ -37,8 +38,9 @@ WORKLOAD_SECONDS = 180.0
 READY_SECONDS = 180.0
 """KEDA polls every 30 s by default, and HPA and gateway status follow."""
 FAKE_NOTE = """\
-Not real without a node: pods are KWOK's, they turn Ready and serve nothing (the gateway answers 503, logs and
-exec do not exist). API server, controllers, garbage collection, scheduler, KEDA and Contour are real."""
+Not real without a node: pods are KWOK's, they turn Ready and serve nothing (the gateway answers 503
+after 2 s, logs and exec do not exist). API server, controllers, garbage collection, scheduler, KEDA and
+Contour are real."""
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,25 @@ class Choice:
 
     full: bool
     """With gateway and KEDA."""
-    real_node: bool
+    fake_because: str = ""
+    """Why the node is KWOK's; empty for a real node."""
     fleet: bool = True
     """With Model Fleet's CRDs, controller and sample."""
 
+    @property
+    def real_node(self) -> bool:
+        """With containerd and kubelet."""
+        return not self.fake_because
 
-def can_have_real_node() -> bool:
-    """Root on a Linux with Debian's package tools."""
-    return (
-        sys.platform == "linux"
-        and os.geteuid() == 0
-        and all(shutil.which(t) for t in ("apt-get", "dpkg", "ip"))
-    )
+
+def real_node_obstacle() -> str:
+    """Why there can be no real node, which takes root and Debian's package tools; empty when there can."""
+    if sys.platform != "linux":
+        return "this is not Linux"
+    if os.geteuid() != 0:
+        return "this is not root"
+    missing = [tool for tool in ("apt-get", "dpkg", "ip") if not shutil.which(tool)]
+    return f"PATH has no {' and no '.join(missing)}" if missing else ""
 
 
 def order(works: Works, choice: Choice) -> None:
@@ -92,9 +101,13 @@ class Cluster:
         if choice.real_node:
             self._host().claim(layout.state, in_use=_is_running, announce=say)
         elif self._holds_node():
-            raise HostError("this instance has a real node: `down` before `up --fake-node`")
+            raise HostError(
+                f"this instance has a real node and would get a fake one now, since {choice.fake_because}: "
+                "change that, or run `down` before `up`"
+            )
         control = self._control(real_node=choice.real_node)
         control.start()
+        link(KUBECTL, control.kubectl_binary)
         say(f"API server at {control.server}")
         fleet = Fleet(layout, control)
         if choice.fleet:
@@ -170,7 +183,7 @@ class Cluster:
         else:
             stages = works.sources(sources.KWOK_STAGES)
             FakeNode(self._layout, control, works.programs(*FAKE_NODE), stages).start()
-            self._say("node fake (KWOK)")
+            self._say(f"node fake (KWOK, since {choice.fake_because})")
 
     def _start_gateway(self, control: ControlPlane) -> None:
         works = self._works

@@ -111,7 +111,12 @@ class ControlPlane:
 
     def kubectl(self, *args: str, stdin: str = "") -> str:
         """Run kubectl as administrator; raises `ClusterError` with its message when it fails."""
-        command = [str(self.kubectl_binary), f"--kubeconfig={self.kubeconfig}", *args]
+        own = (
+            f"--kubeconfig={self.kubeconfig}",
+            # ~/.kube/cache would keep an entry for each port there ever was.
+            f"--cache-dir={self.directory / 'kubectl-cache'}",
+        )
+        command = [str(self.kubectl_binary), *own, *args]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ClusterError(f"kubectl {' '.join(args)}: {done.stderr.strip()}")

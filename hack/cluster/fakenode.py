@@ -13,6 +13,9 @@ READY_SECONDS = 60.0
 MANIFEST = Path(__file__).parent / "manifests" / "fake-node.yaml"
 # Without stages KWOK exits; these make pods Ready at once and keep the node's lease fresh.
 _STAGES = ("pod/fast", "node/fast", "node/heartbeat-with-lease")
+POD_CIDR = "198.18.0.0/15"
+"""RFC 2544, section C.2.2: for benchmarks, routed nowhere. KWOK's default 10.0.0.0/24 is a real network in
+many places, and the gateway would send a model's requests to whoever has those addresses there."""
 _LEASE_SECONDS = 40
 """The controller-manager's own grace period: with a longer lease pods turn NotReady."""
 
@@ -41,6 +44,7 @@ class FakeNode:
             str(self.programs["kwok"]),
             f"--kubeconfig={self.control.kubeconfig}",
             "--manage-all-nodes=true",
+            f"--cidr={POD_CIDR}",
             f"--node-lease-duration-seconds={_LEASE_SECONDS}",
             *(f"--config={stage}" for stage in stages),
         ]

@@ -1,5 +1,6 @@
-"""Files that running processes read: written whole or not at all, and only when the content changes."""
+"""Files and links that others read: put there whole or not at all, and only when they change."""
 
+import os
 from pathlib import Path
 
 
@@ -12,3 +13,13 @@ def put(path: Path, text: str, *, mode: int = 0o644) -> Path:
         new.write_text(text)
         new.replace(path)
     return path
+
+
+def link(path: Path, target: Path) -> None:
+    """A symbolic link to `target`, put in the place of whatever file or link was there."""
+    if path.is_symlink() and path.readlink() == target:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.{os.getpid()}")  # instances of one checkout may be started together
+    new.symlink_to(target)
+    new.replace(path)

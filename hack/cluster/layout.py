@@ -15,6 +15,8 @@ from typing import Self
 from hack.cluster.errors import HostError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+KUBECTL = REPOSITORY / "build" / "bin" / "kubectl"
+"""A link for people: one folder for PATH, whatever the version and wherever the program lies."""
 SOCKET_PATH_BYTES = 107
 """sizeof(sockaddr_un.sun_path) is 108 with the final zero."""
 _DEEPEST_SOCKET = "kubelet/pod-resources/kubelet.sock"

@@ -1,14 +1,17 @@
 """How long the missing parts will take, from what they took elsewhere and how fast this machine has been.
 
 Pure: the caller brings the clock. The estimate of a part is its recorded time scaled by the ratio seen on the
-parts that are finished; a build that overruns its estimate counts as nearly done, never as negative.
+finished parts of its lane, since a quick network says nothing about the compiler. The ratio starts with some
+recorded pace as evidence, so that one quick part does not promise that all are. A build that overruns its
+estimate counts as nearly done, never as negative.
 """
 
 from dataclasses import dataclass, field
 
-MIN_FACTOR, MAX_FACTOR = 0.02, 20.0
-"""A warm Go build cache makes a part 50 times faster than the recorded cold build; 20 times slower is not a
-machine to wait for."""
+MAX_FACTOR = 20.0
+"""20 times slower is not a machine to wait for."""
+PRIOR_SECONDS = 120.0
+"""So many seconds at the recorded pace weigh against what is measured: about two of the larger Go builds."""
 
 
 @dataclass
@@ -18,6 +21,8 @@ class Part:
     name: str
     expected: float
     """Seconds on the machine where the numbers were taken."""
+    lane: str = ""
+    """Parts of one lane are made one after the other and tell about each other's pace."""
     started: float | None = None
     finished: float | None = None
 
@@ -28,9 +33,9 @@ class Progress:
 
     parts: list[Part] = field(default_factory=list)
 
-    def add(self, name: str, expected: float) -> Part:
+    def add(self, name: str, expected: float, *, lane: str = "") -> Part:
         """Append a part."""
-        part = Part(name, expected)
+        part = Part(name, expected, lane)
         self.parts.append(part)
         return part
 
@@ -49,21 +54,22 @@ class Progress:
         """How many parts are finished."""
         return sum(part.finished is not None for part in self.parts)
 
-    def factor(self) -> float:
-        """This machine's time over the recorded one; 1 before anything is finished."""
-        ended = [part for part in self.parts if part.started is not None and part.finished is not None]
-        expected = sum(part.expected for part in ended)
-        actual = sum((part.finished or 0) - (part.started or 0) for part in ended)
-        return min(max(actual / expected, MIN_FACTOR), MAX_FACTOR) if expected else 1.0
+    def factor(self, lane: str = "") -> float:
+        """A lane's time over the recorded one; 1 before anything is finished in it."""
+        expected = actual = PRIOR_SECONDS
+        for part in self.parts:
+            if part.lane == lane and part.started is not None and part.finished is not None:
+                expected += part.expected
+                actual += part.finished - part.started
+        return min(actual / expected, MAX_FACTOR)
 
     def remaining(self, now: float) -> float:
         """Seconds until the last part is made."""
-        factor = self.factor()
         left = 0.0
         for part in self.parts:
             if part.finished is None:
                 spent = now - part.started if part.started is not None else 0.0
-                left += max(part.expected * factor - spent, 0.0)
+                left += max(part.expected * self.factor(part.lane) - spent, 0.0)
         return left
 
     def line(self, now: float) -> str:
@@ -71,7 +77,7 @@ class Progress:
         part = self.current
         if part is None or part.started is None:
             return ""
-        own = f"{clock(now - part.started)} of about {clock(part.expected * self.factor())}"
+        own = f"{clock(now - part.started)} of about {clock(part.expected * self.factor(part.lane))}"
         then = f"; then {', '.join(self.waiting)}" if self.waiting else ""  # last: a narrow terminal cuts it
         remaining = self.remaining(now)
         left = f"about {clock(remaining)} left" if remaining else "longer than usual"

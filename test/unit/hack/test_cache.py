@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from hack.cluster.cache import Cache, default_root, digest
+from hack.cluster.errors import BuildError
 
 
 def test_an_entry_is_made_once(tmp_path: Path) -> None:
@@ -57,6 +58,27 @@ def test_where_the_cache_lies(
     for name, value in ({"HOME": "/h"} | environment).items():
         monkeypatch.setenv(name, value)
     assert Path(expected) == default_root()
+
+
+@pytest.mark.parametrize(("below", "why"), [("/proc/nope", "No such file"), ("file", "Not a directory")])
+def test_an_unusable_cache_is_one_line(tmp_path: Path, below: str, why: str) -> None:
+    """A cache that can't be made names itself, the reason, the variable and the remedy, in one line."""
+    (tmp_path / "file").touch()
+    cache = Cache(tmp_path / below)
+    assert cache.find("bin", "tool-v1") is None
+    with pytest.raises(BuildError) as caught:
+        cache.obtain("bin", "tool-v1", Path.touch)
+    text = str(caught.value)
+    assert text.startswith(f"the cache {cache.root} can't be used ({why}")
+    assert text.endswith("): set MODELFLEET_CACHE to a folder that you may write to")
+    assert 1 == len(text.splitlines())
+
+
+def test_a_chosen_cache_may_be_relative(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Builds run in other folders, so a relative path means the caller's folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MODELFLEET_CACHE", "cache")
+    assert tmp_path / "cache" == default_root()
 
 
 def test_a_digest_tells_parts_apart() -> None:

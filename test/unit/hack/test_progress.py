@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hack.cluster.progress import MAX_FACTOR, Progress, clock
+from hack.cluster.progress import MAX_FACTOR, PRIOR_SECONDS, Progress, clock
 
 
 def test_before_anything_ran_the_recorded_times_count() -> None:
@@ -15,11 +15,36 @@ def test_before_anything_ran_the_recorded_times_count() -> None:
 
 
 def test_a_finished_part_scales_the_rest() -> None:
-    """A machine twice as slow on the first part is expected to be so on the others."""
+    """A machine that is slow on a part as heavy as the prior is expected to be so on the others, by half."""
     progress = Progress()
-    etcd, _ = progress.add("etcd", 100), progress.add("kubectl", 50)
-    etcd.started, etcd.finished = 0, 200
-    assert 100 == progress.remaining(now=200)
+    etcd, _ = progress.add("etcd", PRIOR_SECONDS), progress.add("kubectl", 50)
+    etcd.started, etcd.finished = 0, 3 * PRIOR_SECONDS
+    assert 100 == progress.remaining(now=3 * PRIOR_SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("quick", "lane", "expected"),
+    [(20, "build", (1200, 1400)), (60, "build", (900, 1000)), (15, "fetch", (1400, 1400))],
+)
+def test_one_quick_part_does_not_promise_that_all_are(
+    quick: float, lane: str, expected: tuple[float, float]
+) -> None:
+    """A part done at once shortens the rest by its weight alone; a fetched one says nothing about builds."""
+    progress = Progress()
+    first, _ = progress.add("quick", quick, lane=lane), progress.add("the others", 1400, lane="build")
+    first.started, first.finished = 0, 0.5
+    least, most = expected
+    assert least <= progress.remaining(now=0.5) <= most
+
+
+def test_many_quick_parts_outweigh_the_prior() -> None:
+    """A machine with a warm compiler cache is believed in the end: 24 minutes turn into 2."""
+    progress = Progress()
+    for index in range(24):
+        part = progress.add(str(index), 60, lane="build")
+        part.started, part.finished = index, index + 1
+    progress.add("last", 1440, lane="build")
+    assert 130 < progress.remaining(now=24) < 140
 
 
 def test_the_line_names_the_part_what_is_left_and_how_long() -> None:
