@@ -14,11 +14,16 @@ _prepared: set[Path] = set()
 
 
 @pytest.fixture
-async def fleet(cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterator[Fleet]:
-    """Starts controllers that watch the test's namespace under the shipped ServiceAccount."""
+def shipped(cluster: Cluster) -> None:
+    """What ships around the controller is installed, once for each control plane."""
     if cluster.kubeconfig not in _prepared:
         install_shipped(cluster)
         _prepared.add(cluster.kubeconfig)
+
+
+@pytest.fixture
+async def fleet(shipped: None, cluster: Cluster, namespace: str, tmp_path: Path) -> AsyncIterator[Fleet]:  # noqa: ARG001  # order
+    """Starts controllers that watch the test's namespace under the shipped ServiceAccount."""
     release_lease(cluster)
     it = Fleet(cluster, namespace, tmp_path)
     yield it

@@ -11,6 +11,12 @@ from test.support.fleet import BASE, SYSTEM, install_shipped
 pytestmark = pytest.mark.contract
 
 
+@pytest.fixture
+def cluster(control_plane_full: Cluster) -> Cluster:
+    """What ships includes a policy for the whole cluster, which the plain one's tests don't expect."""
+    return control_plane_full
+
+
 @pytest.fixture(autouse=True)
 def installed(cluster: Cluster) -> None:
     """The namespace and the service account are there."""

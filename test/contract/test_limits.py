@@ -134,7 +134,7 @@ async def test_namespace_being_deleted(
 
 
 async def test_quota_is_told(api: World, fleet: Fleet, eventually: Eventually, namespace: str) -> None:
-    """A quota that forbids a child is named in the condition, without a retry storm; an edit is tried at once."""
+    """A quota that forbids a child is told without a retry storm; an edit is tried at once."""
     quota = {"metadata": {"name": "none", "namespace": namespace}, "spec": {"hard": {"count/services": "0"}}}
     await api.create(RESOURCE_QUOTA, quota)
     await eventually.becomes(RESOURCE_QUOTA, "none", lambda it: "hard" in it.get("status", {}))

@@ -5,6 +5,7 @@ request when its response is complete; a watch appears when it ends.
 """
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 _WRITES = {"create", "update", "patch", "delete", "deletecollection"}
+_LONGEST_LINE = 64 * 1024
+"""Bytes; a line at level Metadata has about 1 KiB."""
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
@@ -63,8 +66,16 @@ class AuditLog:
         self._path = path
 
     def mark(self) -> Mark:
-        """Here and now. Requests answered before are behind it, the log being written before the answer."""
-        return Mark(self._path.stat().st_size if self._path.exists() else 0)
+        """Here and now. Requests answered before are behind it, the log being written before the answer.
+
+        At the end of a line: another process may be in the middle of writing one.
+        """
+        if not self._path.exists():
+            return Mark(0)
+        with self._path.open("rb") as file:
+            start = max(0, file.seek(0, os.SEEK_END) - _LONGEST_LINE)
+            file.seek(start)
+            return Mark(start + file.read().rfind(b"\n") + 1)
 
     def since(self, mark: Mark, *, user: str = "", credential: str = "") -> list[Entry]:
         """Entries after a mark, optionally of one user or one token."""

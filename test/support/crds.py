@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: ours as committed, those of KEDA and the Gateway API as their projects ship them.
+"""CustomResourceDefinitions: ours as committed, those of KEDA and the Gateway API as published.
 
 The versions are those of `make up`. Of foreign CRDs only what the controller uses: each one more costs the
 API server about a second of its start.

@@ -133,6 +133,11 @@ class FaultProxy:
         )
         self._port = self._listener.sockets[0].getsockname()[1]
 
+    @property
+    def open_streams(self) -> list[RequestInfo]:
+        """The watches that are being served now."""
+        return [stream.info for stream in self._streams]
+
     def requests(self, verb: str = "", resource: str = ".*") -> list[Seen]:
         """What was seen of one verb (all when empty) and resource."""
         return [s for s in self.seen if verb in {"", s.info.verb} and re.fullmatch(resource, s.info.resource)]
