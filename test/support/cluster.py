@@ -10,10 +10,9 @@ import http.client
 import json
 import ssl
 import subprocess
-import tempfile
 import urllib.parse
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -73,7 +72,6 @@ class Cluster:
     kubeconfig: Path
     kubectl_binary: Path
     audit_log: Path | None = None
-    _scratch: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="modelfleet-test-")))
 
     @property
     def kubectl(self) -> Kubectl:
@@ -87,6 +85,13 @@ class Cluster:
         cluster = next(c["cluster"] for c in config["clusters"] if c["name"] == context["cluster"])
         user = next(u["user"] for u in config["users"] if u["name"] == context["user"])
         return cluster, user
+
+    @property
+    def _scratch(self) -> Path:
+        """For tokens and keys: beside the kubeconfig, so that they go when the control plane does."""
+        folder = self.kubeconfig.parent / "test"
+        folder.mkdir(exist_ok=True)
+        return folder
 
     @property
     def server(self) -> str:
