@@ -154,7 +154,7 @@ class InferenceServiceStatus(ApiObject):
     """metadata.generation of the spec this status is about."""
     conditions: Conditions = ()
     """Ready: the object is what its spec says. Serving: requests are answered now; alert on this one.
-    WorkloadReady, ScalingReady, WakeSignal, RouteReady: the parts. Reconciling and Stalled exist only while
+    WorkloadReady, ScalingReady, RouteReady: the parts. Reconciling and Stalled exist only while
     True. A condition that does not apply is absent."""
     url: Annotated[str, Text(max=2048)] | None = None
     """URL through the gateway, if there is a route with a host name."""

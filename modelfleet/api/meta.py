@@ -45,13 +45,11 @@ class ConditionType(StrEnum):
     RECONCILING = "Reconciling"
     """Present, and True, only while work is going on."""
     STALLED = "Stalled"
-    """Present, and True, only while nothing but an edit can help."""
+    """Present, and True, only while waiting does not help, or a rollout has used up its deadline."""
     SERVING = "Serving"
     """Requests are answered now; the one to alert on."""
     WORKLOAD_READY = "WorkloadReady"
     SCALING_READY = "ScalingReady"
-    WAKE_SIGNAL = "WakeSignal"
-    """Only with minReplicas 0: whether anything can wake the model."""
     ROUTE_READY = "RouteReady"
 
 
@@ -97,7 +95,6 @@ class WorkloadReason(StrEnum):
     CREATE_CONTAINER_ERROR = "CreateContainerError"
     OOM_KILLED = "OOMKilled"
     UNSCHEDULABLE = "Unschedulable"
-    PREFETCH_FAILED = "PrefetchFailed"
     SCALED_TO_ZERO = "ScaledToZero"
     SUSPENDED = "Suspended"
     QUOTA_EXCEEDED = "QuotaExceeded"
@@ -130,16 +127,6 @@ class ScalingReason(StrEnum):
     NAME_CONFLICT = "NameConflict"
     APPLY_FAILED = "ApplyFailed"
     FORBIDDEN = "Forbidden"
-
-
-class WakeSignalReason(StrEnum):
-    """Reasons of `WakeSignal`."""
-
-    EXTERNAL_SIGNAL = "ExternalSignal"
-    """True: at least one trigger exists without the model's pods."""
-    SELF_EMITTED_METRIC = "SelfEmittedMetric"
-    """False: only the sleeping pods themselves emit the metric."""
-    UNKNOWN_SIGNAL = "UnknownSignal"
 
 
 class RouteReason(StrEnum):
