@@ -14,7 +14,6 @@
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -33,7 +32,6 @@ from modelfleet.plan import (
     Create,
     Delete,
     Key,
-    Manifest,
     Outcome,
     Outcomes,
     Patch,
@@ -141,9 +139,8 @@ class Executor:
             kept = owned(live, action.manager)
             metadata = kept.get("metadata", {})
             body = {**kept, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}
-            again = replace(action, manifest=Manifest.of(body))
             pins = Precondition(meta.uid, meta.resource_version)
-            await self._write(self._applying(again, pins), action.ref, key)
+            await self._write(self._applying(action, body, pins), action.ref, key)
         return Problem(Cause.STALE, f"{action.ref} is there, but was out of sight.")
 
     async def _create(self, action: Create, key: Key) -> Problem | None:
@@ -162,22 +159,25 @@ class Executor:
         return None
 
     async def _apply(self, action: Apply, live: Precondition | None, key: Key) -> None:
+        body = action.manifest.body
         try:
-            answer = await self._write(self._applying(action, live), action.ref, key)
+            answer = await self._write(self._applying(action, body, live), action.ref, key)
         except StatusError as refusal:
             live = await self._displace(action, live, duplicates(refusal), key)
             if live is None:
                 raise
-            answer = await self._write(self._applying(action, live), action.ref, key)
+            answer = await self._write(self._applying(action, body, live), action.ref, key)
         store = self._stores.get(action.ref.api)
         if store is not None and store.resource.manager == action.manager:
             with suppress(UnreadableObjectError):  # the reflector meets the same object and reports it
                 store.settle(answer, action.manifest)
 
-    async def _applying(self, action: Apply, live: Precondition | None) -> dict[str, Any]:
+    async def _applying(
+        self, action: Apply, body: Mapping[str, Any], live: Precondition | None
+    ) -> dict[str, Any]:
         return await self._client.apply(
             action.ref,
-            action.manifest.body,
+            body,
             manager=action.manager,
             uid=live.uid if live else None,
             resource_version=live.resource_version if live else BIRTH,
